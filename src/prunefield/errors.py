@@ -1,0 +1,49 @@
+"""Errors that teach: one line that says what was got, what is allowed and how to go on.
+
+The command line prints the line and leaves with the error's `status`; nobody sees a traceback.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class Error(Exception):
+    """Something that the user can mend; `str(error)` is one line."""
+
+    status = 1
+
+
+class UsageError(Error, ValueError):
+    """A wrong name, value, key or file."""
+
+    status = 2
+
+
+class StoreError(Error):
+    """A store that cannot be read or written."""
+
+
+class RunError(Error):
+    """A run that could not be carried to its end."""
+
+
+def nearest(got: str, allowed: Iterable[str]) -> str | None:
+    """The allowed name most like `got`, if any is alike.
+
+    >>> nearest("isng", ["ising", "kur"])
+    'ising'
+    """
+    matches = get_close_matches(got, list(allowed), n=1, cutoff=0.5)
+    return matches[0] if matches else None
+
+
+def unknown(what: str, got: object, allowed: Iterable[str]) -> UsageError:
+    """The error for a name that does not exist.
+
+    >>> print(unknown("task", "isng", ["ising", "kur"]))
+    unknown task 'isng'; did you mean 'ising'? (allowed: ising, kur)
+    """
+    names = list(allowed)
+    match = nearest(str(got), names)
+    hint = f"; did you mean {match!r}?" if match else ";"
+    return UsageError(f"unknown {what} {str(got)!r}{hint} (allowed: {', '.join(names) or 'none'})")

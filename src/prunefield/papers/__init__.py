@@ -1,0 +1,67 @@
+"""Items: one figure, table or theorem of a paper is one file, with the claims that it makes.
+
+An item names its runs, turns what they recorded into one table, draws it, and states claims that the table must
+satisfy. Checking is a pure function of the table; nothing here computes for long.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+
+from prunefield.plugin import Plugin
+from prunefield.runs import Result, Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+Scale = Literal["smoke", "laptop", "paper"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+Status = Literal["reproduced", "not reproduced", "corrected", "not testable at this scale"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check found: `observed` beside what the paper says, and how many numbers it rests on."""
+
+    status: Status
+    observed: str
+    n: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper that a table can contradict.
+
+    `null` turns the table into one without the effect (random masks, a Gaussian, shuffled labels); the same check
+    must fail on it, or it shows nothing.
+    """
+
+    text: str
+    where: str
+    expected: str
+    check: "Callable[[DataFrame], Verdict]"
+    null: "Callable[[DataFrame], DataFrame] | None" = field(default=None)
+
+
+class Item(Plugin):
+    """One figure, table or theorem."""
+
+    family: ClassVar[str] = "papers"
+    title: ClassVar[str]
+    open_choices: ClassVar[tuple[str, ...]] = ()  # what the paper leaves open and what was chosen, one line each
+    claims: ClassVar[tuple[Claim, ...]]
+
+    @abstractmethod
+    def runs(self, scale: Scale) -> list[Run]:
+        """What must be computed; runs that those need are found by themselves."""
+
+    @abstractmethod
+    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
+        """One tidy table from the finished runs of `runs(scale)`."""
+
+    @abstractmethod
+    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
+        """The drawing. `results` is for pictures (weights, masks) that do not fit a table."""

@@ -1,0 +1,104 @@
+"""Plug-ins: frozen settings with a kind, one file each.
+
+A family's root (`Task`, `Score`, `Run`, …) subclasses `Plugin` directly; each of its kinds is one final class in one
+file of the family's sub-package. A field that is annotated with a root takes any kind of it: an instance, a name,
+or a table with the key `kind`, so that settings nest and survive JSON and TOML.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, core_schema
+
+from prunefield.errors import UsageError, unknown
+from prunefield.names import modules, name_of
+
+
+class Plugin(BaseModel):
+    """Frozen settings. `version` rises whenever the same settings begin to give other numbers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+    family: ClassVar[str]
+    version: ClassVar[int] = 1
+
+    @classmethod
+    def kind(cls) -> str:
+        """The name of this kind, which is that of its file."""
+        _, _, path = cls.__module__.partition(f".{cls.family}.")
+        return name_of((path or cls.__module__.rpartition(".")[2]).replace(".", "/"))
+
+    def settings(self) -> dict[str, Any]:
+        """All settings, defaults included, as plain JSON values; `parse` takes them back."""
+        kind = self.kind() if self.version == 1 else f"{self.kind()}@{self.version}"
+        return {"kind": kind, **self.model_dump(mode="json")}
+
+    @property
+    def id(self) -> str:
+        """A hash of the settings: any change of a value changes it, the order of keys does not."""
+        text = json.dumps(self.settings(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @classmethod
+    def parse(cls, value: Any) -> Self:
+        """An instance from an instance, a kind's name or a table with the key `kind`."""
+        if isinstance(value, cls):
+            return value
+        table = {"kind": value} if isinstance(value, str) else value
+        what = cls.__name__.lower()
+        if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
+            raise UsageError(f"a {what} is a name or a table with the key 'kind', got {value!r}")
+        kind, _, version = table["kind"].partition("@")
+        final = find(cls, kind)
+        if version and version != str(final.version):
+            raise UsageError(f"{what} {table['kind']!r} was made by another prunefield; this one has version {final.version}")
+        try:
+            return final.model_validate({key: item for key, item in table.items() if key != "kind"})
+        except ValidationError as error:
+            raise UsageError(f"{kind}: {_one_line(error, final)}") from None
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        if "family" not in vars(cls):  # not the root of a family
+            return handler(source)
+        return core_schema.no_info_plain_validator_function(
+            cls.parse, serialization=core_schema.plain_serializer_function_ser_schema(lambda plugin: plugin.settings())
+        )
+
+
+P = TypeVar("P", bound=Plugin)
+
+
+def find(root: type[P], kind: str) -> type[P]:
+    """The class of a kind: the one subclass of `root` that its file defines."""
+    known = modules(root.family)
+    if kind not in known:
+        raise unknown(root.__name__.lower(), kind, known)
+    module = import_module(known[kind])
+    classes = [
+        item
+        for item in vars(module).values()
+        if isinstance(item, type) and issubclass(item, root) and item.__module__ == module.__name__
+    ]
+    if len(classes) != 1:
+        raise UsageError(f"{known[kind]} must define one {root.__name__}, it defines {len(classes)}")
+    return classes[0]
+
+
+def _one_line(error: ValidationError, final: type[Plugin]) -> str:
+    """The first problem of a validation, with the key as the user wrote it."""
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return str(unknown("key", key, final.model_fields))
+    if first["type"] == "missing":
+        return f"the key {key!r} is missing"
+    message = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
+    message = message[0].lower() + message[1:]
+    if not key:
+        return message
+    shown = f" (got {first['input']!r})" if isinstance(first["input"], str | int | float | bool) else ""
+    return f"{key}: {message}{shown}"

@@ -1,0 +1,122 @@
+"""Runs: anything that takes more than a second. One file is one kind of run.
+
+A run is frozen settings; calling it with a `State` yields `Record`s. Each `yield` is a safe point: all that the run
+needs to go on from there is in the state, so that it can be stopped and resumed with the same bits.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from prunefield import seeds
+from prunefield.plugin import Plugin
+
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row of what a run found: plain values, and tensors by name."""
+
+    values: dict[str, Value]
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+
+    def __getitem__(self, key: str) -> Any:
+        return self.values[key]
+
+
+class Result(Protocol):
+    """A finished run, as the store gives it back."""
+
+    @property
+    def records(self) -> list[Record]: ...
+
+
+class State:
+    """What a run remembers between two safe points: values, tensors, modules and random generators.
+
+    Fresh for a new run; filled from the last safe point for one that was interrupted. A run asks for what it needs
+    and gets either a new thing or the saved one, so that starting and resuming are the same code.
+    """
+
+    def __init__(
+        self,
+        saved_values: Mapping[str, Any] | None = None,
+        saved_tensors: Mapping[str, Tensor] | None = None,
+        *,
+        read: "Callable[[Run], Result] | None" = None,
+        device: str = "cpu",
+    ) -> None:
+        self.values: dict[str, Any] = dict(saved_values or {})
+        self.tensors: dict[str, Tensor] = {}
+        self.device = torch.device(device)
+        self.done = 0.0  # the fraction of the run that is behind us, for progress bars
+        self._saved = dict(saved_tensors or {})
+        self._live: dict[str, Callable[[], Mapping[str, Tensor]]] = {}
+        self._read = read
+
+    def read(self, run: "Run") -> Result:
+        """The finished run that this one needs."""
+        assert self._read is not None, "this state was made without a store"
+        return self._read(run)
+
+    def generator(self, seed: int, *names: str | int) -> torch.Generator:
+        """The random stream `names` of `seed`, at the place where it was."""
+        key = "rng:" + ":".join(map(str, (seed, *names)))
+        stream = seeds.generator(seed, *names)
+        if key in self._saved:
+            stream.set_state(self._saved.pop(key))
+        self._live[key] = lambda: {key: stream.get_state()}
+        return stream
+
+    def tensor(self, name: str, start: Callable[[], Tensor]) -> Tensor:
+        """The tensor `name`: the saved one, or `start()`. Change it in place, or assign `tensors[name]`."""
+        key = f"tensor:{name}"
+        saved = self._saved.pop(key, None)
+        self.tensors[name] = (start() if saved is None else saved).to(self.device)
+        self._live[key] = lambda: {key: self.tensors[name]}
+        return self.tensors[name]
+
+    def module(self, name: str, net: nn.Module) -> nn.Module:
+        """Puts the saved parameters and buffers, if there are any, into `net`, and follows it from now on."""
+        prefix = f"module:{name}:"
+        saved = {key[len(prefix) :]: self._saved.pop(key) for key in list(self._saved) if key.startswith(prefix)}
+        if saved:
+            net.load_state_dict(saved)
+        net.to(self.device)
+        self._live[prefix] = lambda: {prefix + key: tensor for key, tensor in net.state_dict().items()}
+        return net
+
+    def snapshot(self) -> dict[str, Tensor]:
+        """All tensors that must be saved here, those that were not asked for yet included."""
+        parts = [part() for part in self._live.values()]
+        return {**self._saved, **{key: tensor for part in parts for key, tensor in part.items()}}
+
+
+class Run(Plugin):
+    """Frozen settings of a computation. Runs that it needs are simply fields of it."""
+
+    family: ClassVar[str] = "runs"
+
+    @abstractmethod
+    def __call__(self, state: State) -> Iterator[Record | None]:
+        """Computes; yields a record, or None where it is only safe to stop."""
+
+    @abstractmethod
+    def seconds(self) -> float:
+        """An estimate of its time on one core, for plans and progress bars."""
+
+    def needs(self) -> "list[Run]":
+        """The runs that must be finished before this one."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        flat = (item for value in values for item in (value if isinstance(value, tuple) else (value,)))
+        return [item for item in flat if isinstance(item, Run)]
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder in a store: kind and hash."""
+        return f"{self.kind()}-{self.id}"
