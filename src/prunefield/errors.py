@@ -4,7 +4,6 @@ The command line prints the line and leaves with the error's `status`; nobody se
 """
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 class Error(Exception):
@@ -33,6 +32,8 @@ def nearest(got: str, allowed: Iterable[str]) -> str | None:
     >>> nearest("isng", ["ising", "kur"])
     'ising'
     """
+    from difflib import get_close_matches
+
     matches = get_close_matches(got, list(allowed), n=1, cutoff=0.5)
     return matches[0] if matches else None
 

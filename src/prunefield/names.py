@@ -7,8 +7,9 @@ Other packages join a family through an entry point of the group `prunefield.<fa
 
 import re
 from collections.abc import Iterator
-from importlib import util
 from pathlib import Path
+
+import prunefield
 
 FAMILIES = ("tasks", "scores", "runs", "engines", "papers")
 
@@ -24,26 +25,36 @@ def name_of(path: str) -> str:
 
 def modules(family: str) -> dict[str, str]:
     """All kinds of a family, as `{name: module}`, in the order of their names."""
-    found = dict(_files(family)) | dict(_entry_points(family))
-    return dict(sorted(found.items(), key=lambda pair: _natural(pair[0])))
-
-
-def _files(family: str) -> Iterator[tuple[str, str]]:
     package = f"prunefield.{family}"
-    spec = util.find_spec(package)
-    assert spec is not None, f"{package} is missing from the installation"
-    for root in spec.submodule_search_locations or ():
+    files = {name_of(path.as_posix()): ".".join((package, *path.parts)) for path, _ in _files(family)}
+    return dict(sorted((files | _entry_points(family)).items(), key=lambda pair: _natural(pair[0])))
+
+
+def summary(family: str, name: str) -> str:
+    """The first line of the docstring in a kind's file."""
+    for path, file in _files(family):
+        if name_of(path.as_posix()) == name:
+            with file.open(encoding="utf-8") as text:
+                return text.readline().strip().strip('"')
+    return f"from {modules(family)[name]}"
+
+
+def _files(family: str) -> Iterator[tuple[Path, Path]]:
+    """The files of a family: the path inside it without suffix, and the file."""
+    for package in prunefield.__path__:
+        root = Path(package) / family
         for file in Path(root).rglob("*.py"):
             path = file.relative_to(root).with_suffix("")
             if not any(part.startswith("_") for part in path.parts):
-                yield name_of(path.as_posix()), ".".join((package, *path.parts))
+                yield path, file
 
 
-def _entry_points(family: str) -> Iterator[tuple[str, str]]:
+def _entry_points(family: str) -> dict[str, str]:
+    if family not in FAMILIES:
+        return {}
     from importlib.metadata import entry_points
 
-    for point in entry_points(group=f"prunefield.{family}"):
-        yield point.name, point.module
+    return {point.name: point.module for point in entry_points(group=f"prunefield.{family}")}
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

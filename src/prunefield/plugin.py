@@ -54,7 +54,9 @@ class Plugin(BaseModel):
         kind, _, version = table["kind"].partition("@")
         final = find(cls, kind)
         if version and version != str(final.version):
-            raise UsageError(f"{what} {table['kind']!r} was made by another prunefield; this one has version {final.version}")
+            raise UsageError(
+                f"{what} {table['kind']!r} was made by another prunefield; this one has version {final.version}"
+            )
         try:
             return final.model_validate({key: item for key, item in table.items() if key != "kind"})
         except ValidationError as error:
@@ -96,7 +98,7 @@ def _one_line(error: ValidationError, final: type[Plugin]) -> str:
         return str(unknown("key", key, final.model_fields))
     if first["type"] == "missing":
         return f"the key {key!r} is missing"
-    message = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
+    message = str(first.get("ctx", {}).get("error") or first["msg"])
     message = message[0].lower() + message[1:]
     if not key:
         return message

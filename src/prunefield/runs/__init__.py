@@ -7,7 +7,7 @@ needs to go on from there is in the state, so that it can be stopped and resumed
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -29,11 +29,17 @@ class Record:
         return self.values[key]
 
 
-class Result(Protocol):
-    """A finished run, as the store gives it back."""
+@dataclass(frozen=True)
+class Result:
+    """A finished run, as the store gives it back. `digest` is a hash of all that it found."""
+
+    records: list[Record]
+    digest: str = ""
 
     @property
-    def records(self) -> list[Record]: ...
+    def values(self) -> list[dict[str, Value]]:
+        """The records without their tensors."""
+        return [record.values for record in self.records]
 
 
 class State:

@@ -1,0 +1,44 @@
+# Every target sets up all that it needs in .venv; only Python 3.11 or newer and make are assumed.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help demo test test-slow lint bench docs venv clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+demo: .venv/ready  ## reproduce all papers at smoke scale, print the ledger, write the report
+	$(BIN)/prunefield reproduce --scale smoke
+	$(BIN)/prunefield report
+
+test: .venv/ready  ## all tests but the slow ones, at most 10 minutes on 2 cores
+	$(BIN)/python -m pytest -m "not slow" -n 2
+
+test-slow: .venv/ready  ## the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+lint: .venv/ready  ## ruff and pyright
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+bench: .venv/ready  ## speed and memory as ratios measured in one run: make bench NAMES="startup checkpoint"
+	$(BIN)/python -m benchmarks $(NAMES)
+
+docs: .venv/docs  ## the documentation as a site in site/
+	$(BIN)/mkdocs build --strict
+
+venv: .venv/ready  ## the virtual environment alone
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("prunefield needs Python 3.11 or newer; try: make PYTHON=python3.11") if sys.version_info < (3, 11) else 0'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+.venv/docs: .venv/ready
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,docs]"
+	touch $@
+
+clean:  ## remove what the other targets made, but not stores of runs
+	rm -rf .venv site dist build .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,65 @@
+"""The command line: finds the verb's file, reads its options, calls it, and turns errors into one line.
+
+A verb is one file in `verbs/` with `add_options(parser)` and `execute(args)`; its docstring is its help. Only the verb
+that is asked for is imported, so that `prunefield --help` answers at once.
+"""
+
+import os
+import sys
+from importlib import import_module
+
+import prunefield
+from prunefield.errors import Error, unknown
+from prunefield.names import modules, summary
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs a command; returns its exit status: 0 done, 1 something failed, 2 bad usage, 130 interrupted."""
+    try:
+        return dispatch(sys.argv[1:] if argv is None else argv)
+    except Error as error:
+        print(f"prunefield: {error}", file=sys.stderr)
+        return error.status
+    except KeyboardInterrupt:
+        print("prunefield: interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output (head, less) has left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def dispatch(argv: list[str]) -> int:
+    """Calls the verb that `argv` names."""
+    verbs = modules("verbs")
+    first = argv[0] if argv else "--help"
+    if first in ("-h", "--help", "help"):
+        print(overview(verbs))
+        return 0
+    if first in ("-V", "--version"):
+        print(f"prunefield {prunefield.__version__}")
+        return 0
+    if first not in verbs:
+        raise unknown("command", first, verbs)
+    from prunefield.options import Parser
+
+    verb = import_module(verbs[first])
+    parser = Parser(prog=f"prunefield {first}", description=verb.__doc__)
+    verb.add_options(parser)
+    return verb.execute(parser.parse_args(argv[1:]))
+
+
+def overview(verbs: dict[str, str]) -> str:
+    """What `prunefield --help` prints."""
+    lines = [f"  {name:<10} {summary('verbs', name)}" for name in verbs]
+    return "\n".join(
+        (
+            f"prunefield {prunefield.__version__}",
+            "Which data, networks and pruning rules make local receptive fields, and why.",
+            "",
+            "usage: prunefield COMMAND [OPTIONS]",
+            "",
+            *lines,
+            "",
+            "`prunefield COMMAND --help` explains a command; start with: prunefield reproduce --scale smoke",
+        )
+    )

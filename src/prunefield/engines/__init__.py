@@ -1,0 +1,56 @@
+"""Engines: where many runs are executed side by side. One file is one engine."""
+
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from prunefield.plugin import Plugin
+
+# One run uses one thread: the fastest use of the cores at these sizes, and the same bits on every engine.
+ONE_THREAD: dict[str, str] = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of one piece of work: which one, what it returned, or the one line that says why it failed."""
+
+    index: int
+    value: Any
+    error: str | None = None
+
+
+class Engine(Plugin):
+    """Maps a function over items, in other processes."""
+
+    family: ClassVar[str] = "engines"
+
+    @abstractmethod
+    def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Outcome | None]:
+        """Outcomes as they complete; None now and then while nothing did, so that the caller can show progress.
+
+        One piece of work that fails does not stop the others. When the caller closes the iterator or is
+        interrupted, no process is left behind.
+        """
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def attempt(work: Callable[[Any], Any], index: int, item: Any) -> Outcome:
+    """Calls `work` on one thread and turns what goes wrong into one line."""
+    import torch
+
+    torch.set_num_threads(1)
+    try:
+        return Outcome(index, work(item))
+    except Exception as error:
+        name = "" if hasattr(error, "status") else f"{type(error).__name__}: "
+        return Outcome(index, None, f"{name}{error}".splitlines()[0])

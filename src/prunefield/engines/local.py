@@ -1,0 +1,92 @@
+"""Processes on this machine."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from pydantic import Field
+
+from prunefield.engines import ONE_THREAD, Engine, Outcome, attempt, cores
+
+
+class Local(Engine):
+    """Processes on this machine, started by spawn, one thread each.
+
+    A worker that is killed (by lack of memory, say) fails its own item and is replaced.
+    """
+
+    jobs: int = Field(default_factory=cores, ge=1, description="how many processes")
+
+    def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Outcome | None]:
+        waiting = list(enumerate(items))[::-1]
+        busy: dict[Connection, tuple[Worker, int]] = {}
+        idle: list[Worker] = []
+        try:
+            while waiting or busy:
+                while waiting and len(busy) < self.jobs:
+                    worker = idle.pop() if idle else Worker(work)
+                    index, item = waiting.pop()
+                    worker.give(index, item)
+                    busy[worker.pipe] = worker, index
+                ready = [pipe for pipe in wait(list(busy), timeout=0.2) if isinstance(pipe, Connection)]
+                for pipe in ready:
+                    worker, index = busy.pop(pipe)
+                    try:
+                        yield pipe.recv()
+                        idle.append(worker)
+                    except EOFError:
+                        yield Outcome(index, None, f"its process died ({worker.end()}); out of memory?")
+                if not ready:
+                    yield None
+        finally:
+            for worker in idle + [worker for worker, _ in busy.values()]:
+                worker.end()
+
+
+class Worker:
+    """One process that takes items from a pipe."""
+
+    def __init__(self, work: Callable[[Any], Any]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        # The number of threads is read when numerical libraries are loaded, so it must be in the environment.
+        before = {name: os.environ.get(name) for name in ONE_THREAD}
+        os.environ.update(ONE_THREAD)
+        try:
+            self.process.start()
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name) if value is None else os.environ.update({name: value})
+        theirs.close()
+
+    def give(self, index: int, item: Any) -> None:
+        self.pipe.send((index, item))
+
+    def end(self) -> str:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+        return f"exit status {self.process.exitcode}"
+
+
+def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what ends
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    while True:
+        try:
+            index, item = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(attempt(work, index, item))
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

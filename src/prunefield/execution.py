@@ -1,0 +1,144 @@
+"""From settings to results: executes a run, resumes it, and carries many of them over an engine."""
+
+import platform
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import torch
+
+import prunefield
+from prunefield.engines import Engine
+from prunefield.errors import Error, RunError
+from prunefield.runs import Result, Run, State
+from prunefield.store import Folder, Store
+
+
+def obtain(store: Store, run: Run, *, device: str = "cpu") -> Result:
+    """The result of a run: read if it is stored, resumed if it was interrupted, computed if it is new.
+
+    Runs that it needs come first. If another process is executing it, this one waits and then reads.
+    """
+    for need in run.needs():
+        obtain(store, need, device=device)
+    folder = store.folder(run)
+    if not folder.is_done:
+        with folder.lock:
+            if not folder.is_done:
+                _execute(store, run, folder, device)
+    return folder.read()
+
+
+def _execute(store: Store, run: Run, folder: Folder, device: str) -> None:
+    folder.begin(run)
+    values, tensors, records = folder.saved()
+    state = State(values, tensors, read=lambda need: obtain(store, need, device=device), device=device)
+    pace, shown, started = Pace(), 0.0, time.perf_counter()
+    try:
+        for record in run(state):
+            if record is not None:
+                records.append(record)
+            now = time.perf_counter()
+            if now - shown > 0.2:
+                folder.show_progress(state.done)
+                shown = now
+            if pace.is_due(now):
+                folder.save(state, records)
+                pace.saved(now, time.perf_counter())
+        folder.finish(state, records, _made(device, time.perf_counter() - started))
+    except Error as error:
+        folder.fail(str(error))
+        raise
+    except (ArithmeticError, RuntimeError, ValueError) as error:
+        folder.fail(f"{type(error).__name__}: {error}")
+        raise RunError(f"{folder.name} failed: {type(error).__name__}: {error}".splitlines()[0]) from error
+
+
+class Pace:
+    """When to write a safe point: so seldom that writing takes at most `share` of the time."""
+
+    def __init__(self, share: float = 0.02, first: float = 0.3) -> None:
+        self.share = share
+        self.next = time.perf_counter() + first
+
+    def is_due(self, now: float) -> bool:
+        return now >= self.next
+
+    def saved(self, begin: float, end: float) -> None:
+        self.next = end + (end - begin) / self.share
+
+
+class Progress(NamedTuple):
+    """How a plan is getting on: estimated seconds and runs that are behind us, and in all."""
+
+    seconds: float
+    all_seconds: float
+    runs: int
+    all_runs: int
+
+
+def order(runs: Iterable[Run]) -> list[Run]:
+    """The runs and all that they need, each once; what a run needs stands before it, the simplest first."""
+    depth: dict[Run, int] = {}
+
+    def visit(run: Run) -> int:
+        if run not in depth:
+            depth[run] = 1 + max((visit(need) for need in run.needs()), default=-1)
+        return depth[run]
+
+    for run in runs:
+        visit(run)
+    return sorted(depth, key=depth.__getitem__)
+
+
+def carry_out(
+    store: Store,
+    runs: Iterable[Run],
+    engine: Engine,
+    *,
+    device: str = "cpu",
+    tell: Callable[[Progress], None] = lambda progress: None,
+) -> dict[Run, str]:
+    """Executes what is missing on an engine; returns `{run: why it failed}`, empty if all is well.
+
+    A run whose needs are still under way elsewhere waits for them in its own process.
+    """
+    ordered = order(runs)
+    missing = [run for run in ordered if not store.folder(run).is_done]
+    left = {run: run.seconds() for run in missing}
+    total = sum(run.seconds() for run in ordered)
+    failures: dict[Run, str] = {}
+    for outcome in engine.map(work, [(str(store.root.resolve()), run.settings(), device) for run in missing]):
+        if outcome is not None:
+            run = missing[outcome.index]
+            left.pop(run)
+            if outcome.error is not None:
+                failures[run] = outcome.error
+        ahead = sum(seconds * (1 - store.folder(run).progress()) for run, seconds in left.items())
+        tell(Progress(total - ahead, total, len(ordered) - len(left), len(ordered)))
+    return failures
+
+
+def work(item: tuple[str, dict, str]) -> None:
+    """Executes one run of a store in whatever process this is."""
+    root, settings, device = item
+    obtain(Store(root), Run.parse(settings), device=device)
+
+
+def _made(device: str, seconds: float) -> dict[str, object]:
+    import numpy
+    import scipy
+
+    return {
+        "prunefield": prunefield.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "scipy": scipy.__version__,
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "device": device,
+        "threads": torch.get_num_threads(),
+        "seconds": round(seconds, 3),
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }

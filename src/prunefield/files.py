@@ -1,0 +1,43 @@
+"""Files that are written whole or not at all, and the checksums that tell whether they still are."""
+
+import errno
+import hashlib
+import os
+from pathlib import Path
+
+from prunefield.errors import StoreError, UsageError
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes `data` to `path` so that a reader sees the old file or the new one, never a part of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise cannot("write", path, error) from None
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder and those above it; one that is there already is left alone."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot("make the folder", path, error) from None
+
+
+def checksum(data: bytes) -> str:
+    """SHA-256, in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def cannot(what: str, path: Path, error: OSError) -> StoreError | UsageError:
+    """The error for a file that the system refuses: bad usage for a wrong place, a failure for a full disk."""
+    reason = (error.strerror or str(error)).lower()
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(f"cannot {what} {path}: {reason}; make room and run the same command again, it resumes")
+    return UsageError(f"cannot {what} {path}: {reason}; name another folder with --out")

@@ -1,0 +1,101 @@
+"""The ledger: every claim of every item with what the paper says, what was observed and the verdict."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from prunefield.errors import unknown
+from prunefield.execution import order
+from prunefield.files import checksum
+from prunefield.names import modules
+from prunefield.papers import SCALES, Claim, Item, Scale, Verdict
+from prunefield.runs import Result, Run
+from prunefield.store import Store
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim and its verdict; `null` is the verdict of the same check on data without the effect."""
+
+    item: str
+    scale: Scale
+    claim: Claim
+    verdict: Verdict
+    null: Verdict | None
+
+    def as_json(self) -> dict[str, Any]:
+        claim = {"text": self.claim.text, "where": self.claim.where, "expected": self.claim.expected}
+        null = None if self.null is None else asdict(self.null)
+        return {"item": self.item, "scale": self.scale, **claim, **asdict(self.verdict), "null": null}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An item whose runs are all in the store, at one scale."""
+
+    item: Item
+    scale: Scale
+    results: Mapping[Run, Result]
+
+    @property
+    def name(self) -> str:
+        return self.item.kind()
+
+    @cached_property
+    def table(self) -> "DataFrame":
+        return self.item.table(self.results)
+
+    def draw(self) -> "Figure":
+        return self.item.draw(self.table, self.results)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        return [
+            Row(
+                self.name,
+                self.scale,
+                claim,
+                claim.check(self.table),
+                None if claim.null is None else claim.check(claim.null(self.table)),
+            )
+            for claim in self.item.claims
+        ]
+
+    @property
+    def digest(self) -> str:
+        """A hash of all that the runs found: equal digests, equal bits."""
+        return checksum("".join(sorted(result.digest for result in self.results.values())).encode())
+
+
+def items(names: list[str] | tuple[str, ...] = ()) -> list[Item]:
+    """The items that are meant by names such as `lufkin2024` (all of a paper) or `redman2025/fig4`; all for none."""
+    known = list(modules(Item.family))
+    papers = sorted({name.partition("/")[0] for name in known})
+    chosen: list[str] = []
+    for name in names or papers:
+        found = [other for other in known if name in (other, other.partition("/")[0])]
+        if not found:
+            raise unknown("item", name, papers + known)
+        chosen += [other for other in found if other not in chosen]
+    return [Item.parse(name) for name in chosen]
+
+
+def settle(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:
+    """The finding of an item at a scale, or at the largest scale that is complete in the store; None if none is."""
+    for candidate in (scale,) if scale else reversed(SCALES):
+        runs = order(item.runs(candidate))
+        if all(store.folder(run).is_done for run in runs):
+            return Finding(item, candidate, {run: store.folder(run).read() for run in runs})
+    return None
+
+
+def check_scale(scale: str) -> Scale:
+    """The scale of this name."""
+    if scale not in SCALES:
+        raise unknown("scale", scale, SCALES)
+    return scale

@@ -1,0 +1,1 @@
+"""The report: one page, built from nothing but the store."""

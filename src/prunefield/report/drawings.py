@@ -1,0 +1,58 @@
+"""Figures and tables as files: SVG and PDF with editable text, CSV."""
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prunefield.files import make_folder, write_whole
+from prunefield.ledger import Finding
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# The same figure gives the same file: no date, and identifiers that do not depend on chance.
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "prunefield",
+    "pdf.fonttype": 42,
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+}
+
+
+def draw(finding: Finding) -> "Figure":
+    """The item's drawing, in the style of all drawings."""
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        return finding.draw()
+
+
+def encode(figure: "Figure", suffix: str) -> bytes:
+    """A figure as the bytes of an `svg`, `pdf` or `png` file."""
+    import matplotlib
+
+    buffer = io.BytesIO()
+    date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix, {})
+    with matplotlib.rc_context(STYLE):
+        figure.savefig(buffer, format=suffix, metadata=date, dpi=150)
+    return buffer.getvalue()
+
+
+def csv(finding: Finding) -> str:
+    """The table behind the drawing."""
+    return finding.table.to_csv(index=False)
+
+
+def write(finding: Finding, root: Path) -> list[Path]:
+    """Writes `root/paper/item-scale.csv`, `.svg` and `.pdf`."""
+    path = root / f"{finding.name}-{finding.scale}"
+    make_folder(path.parent)
+    figure = draw(finding)
+    files = {".csv": csv(finding).encode()} | {f".{suffix}": encode(figure, suffix) for suffix in ("svg", "pdf")}
+    written = [path.with_name(path.name + suffix) for suffix in files]
+    for file, data in zip(written, files.values(), strict=True):
+        write_whole(file, data)
+    return written

@@ -1,0 +1,88 @@
+"""What a person sees in the terminal: tables on stdout, progress on stderr."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from prunefield.execution import Progress as Standing
+from prunefield.ledger import Row
+
+COLOURS = {"reproduced": "green", "corrected": "cyan", "not reproduced": "red"}
+
+
+def console() -> Console:
+    """Standard output; where it is no terminal, wide enough that nothing is cut."""
+    return Console() if sys.stdout.isatty() else Console(width=160)
+
+
+def show(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
+    """Prints a plain table."""
+    table = Table(*columns, title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*(escape(str(cell)) for cell in row))
+    console().print(table)
+
+
+def show_ledger(rows: Sequence[Row]) -> None:
+    """Prints the claims: what the paper says, what was observed, the verdict, and that of the null."""
+    table = Table(title="Ledger of claims", title_justify="left", header_style="bold", show_lines=True)
+    for name, ratio in (("item", 2), ("claim", 5), ("paper", 3), ("observed", 5), ("verdict", 2), ("null", 2)):
+        table.add_column(name, ratio=ratio, overflow="fold")
+    table.add_column("n", justify="right")
+    for row in rows:
+        claim, verdict = row.claim, row.verdict
+        colour = COLOURS.get(verdict.status, "yellow")
+        observed = verdict.observed + (f"\n{verdict.note}" if verdict.note else "")
+        table.add_row(
+            f"{row.item}\n{row.scale}",
+            escape(f"{claim.text} ({claim.where})"),
+            escape(claim.expected),
+            escape(observed),
+            f"[{colour}]{verdict.status}[/]",
+            "–" if row.null is None else row.null.status,
+            str(verdict.n),
+        )
+    console().print(table)
+    counts = {status: sum(row.verdict.status == status for row in rows) for status in {r.verdict.status for r in rows}}
+    console().print(
+        f"{len(rows)} claims: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+    )
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[Standing], None]]:
+    """A bar on stderr with the time that is left."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[runs]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=None, runs="starting")
+
+        def tell(standing: Standing) -> None:
+            runs = f"{standing.runs} of {standing.all_runs} runs"
+            bar.update(task, completed=standing.seconds, total=standing.all_seconds, runs=runs)
+
+        yield tell
+
+
+def show_duration(seconds: float) -> str:
+    """Seconds as a person says them.
+
+    >>> show_duration(0.5), show_duration(90), show_duration(7200), show_duration(200_000)
+    ('0.5 s', '1.5 min', '2.0 h', '56 h')
+    """
+    for limit, size, unit in ((60, 1, "s"), (3600, 60, "min")):
+        if seconds < limit:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds / 3600:.1f} h" if seconds < 36_000 else f"{seconds / 3600:.0f} h"

@@ -1,0 +1,27 @@
+"""List what there is: tasks, scores, runs, engines and the items of the papers."""
+
+from argparse import ArgumentParser, Namespace
+
+from prunefield.errors import unknown
+from prunefield.names import FAMILIES, modules, summary
+from prunefield.options import add_json, print_json
+
+
+def add_options(parser: ArgumentParser) -> None:
+    parser.add_argument("family", nargs="?", metavar="FAMILY", help=f"one of {', '.join(FAMILIES)} [default: all]")
+    add_json(parser)
+    parser.epilog = "\n".join(f"{family}: {', '.join(modules(family))}" for family in FAMILIES)
+
+
+def execute(args: Namespace) -> int:
+    if args.family not in (None, *FAMILIES):
+        raise unknown("family", args.family, FAMILIES)
+    families = FAMILIES if args.family is None else (args.family,)
+    found = {family: {name: summary(family, name) for name in modules(family)} for family in families}
+    if args.json:
+        print_json(found)
+    else:
+        for family, kinds in found.items():
+            print(family)
+            print("\n".join(f"  {name:<22} {text}" for name, text in kinds.items()))
+    return 0

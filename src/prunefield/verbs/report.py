@@ -1,0 +1,28 @@
+"""Write one self-contained HTML page from the store: the ledger and every drawing with its settings and table."""
+
+from argparse import ArgumentParser, Namespace
+
+from prunefield.errors import UsageError
+from prunefield.options import add_items, add_store, old_store, print_json
+
+
+def add_options(parser: ArgumentParser) -> None:
+    add_items(parser)
+    parser.add_argument("--scale", help="smoke, laptop or paper [default: for each item the largest in the store]")
+    add_store(parser)
+
+
+def execute(args: Namespace) -> int:
+    from prunefield.ledger import check_scale, items, settle
+    from prunefield.report.page import write
+
+    chosen, scale, store = items(args.items), args.scale and check_scale(args.scale), old_store(args)
+    findings = [finding for item in chosen if (finding := settle(store, item, scale))]
+    if not findings:
+        raise UsageError(f"no item is complete in {store.root}; run: prunefield reproduce --out {store.root}")
+    path = write(findings, store, store.root / "report.html")
+    if args.json:
+        print_json({"report": str(path.resolve())})
+    else:
+        print(f"report: {path.resolve()}")
+    return 0

@@ -1,0 +1,71 @@
+"""Execute one study of your own, given as a TOML file with the settings of a run.
+
+    kind = "neuron"
+    steps = 500
+    task = { kind = "nlgp", g = 3.0 }
+
+`prunefield list` names the kinds of runs, tasks and scores.
+"""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prunefield.errors import UsageError
+from prunefield.names import modules
+from prunefield.options import add_engine, add_store, check_device, engine_of, new_store, print_json, print_plan
+
+if TYPE_CHECKING:
+    from prunefield.runs import Run
+
+
+def add_options(parser: ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE.toml", help="the study")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a setting: task.g=3")
+    add_engine(parser)
+    add_store(parser)
+    parser.epilog = "\n".join(f"{family}: {', '.join(modules(family))}" for family in ("runs", "tasks", "scores"))
+
+
+def execute(args: Namespace) -> int:
+    from prunefield.study import read
+
+    studies = read(args.file, args.set)
+    if len(studies) > 1:
+        raise UsageError(f"{args.file} has a [sweep] of {len(studies)} runs; use: prunefield sweep {args.file}")
+    return carry(args, studies)
+
+
+def carry(args: Namespace, studies: "Sequence[Run]") -> int:
+    """Executes studies and prints their records."""
+    from prunefield.execution import carry_out, order
+    from prunefield.screen import progress, show
+
+    engine = engine_of(args)
+    if args.dry_run:
+        print_plan(args, order(studies))
+        return 0
+    device, store = check_device(args), new_store(args)
+    with progress(args.file.name) as tell:
+        failures = carry_out(store, studies, engine, device=device, tell=tell)
+    results = {study: store.folder(study).read() for study in studies if store.folder(study).is_done}
+    if args.json:
+        done = [
+            {"run": study.folder, "digest": result.digest, "settings": study.settings(), "records": result.values}
+            for study, result in results.items()
+        ]
+        print_json({"runs": done, "failures": {run.folder: reason for run, reason in failures.items()}})
+    else:
+        for study, result in results.items():
+            columns = list(dict.fromkeys(key for values in result.values for key in values))
+            rows = [[_short(values.get(key, "")) for key in columns] for values in result.values]
+            show(columns, rows, title=str(store.folder(study).path))
+    for run, reason in failures.items():
+        print(f"prunefield: {run.folder} failed: {reason}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _short(value: object) -> object:
+    return f"{value:.6g}" if isinstance(value, float) else value

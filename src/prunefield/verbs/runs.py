@@ -1,0 +1,91 @@
+"""List, show, verify or remove the runs of a store.
+
+A name may be shortened to its beginning, or to the beginning of its hash.
+"""
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from prunefield.errors import UsageError, unknown
+from prunefield.options import add_store, old_store, print_json
+
+if TYPE_CHECKING:
+    from prunefield.store import Folder
+
+
+def add_options(parser: ArgumentParser) -> None:
+    parser.add_argument("action", metavar="|".join(ACTIONS), help="what to do")
+    parser.add_argument("names", nargs="*", metavar="RUN", help="the runs [default: all]")
+    parser.add_argument("--damaged", action="store_true", help="only runs that `verify` complains of")
+    parser.add_argument("--unfinished", action="store_true", help="only runs that stopped or failed")
+    parser.add_argument("--all", action="store_true", help="with remove: all runs")
+    add_store(parser)
+
+
+def execute(args: Namespace) -> int:
+    if args.action not in ACTIONS:
+        raise unknown("action of runs", args.action, ACTIONS)
+    store = old_store(args)
+    folders = [store.match(name) for name in args.names] if args.names else list(store)
+    wanted = ("damaged",) * args.damaged + ("stopped", "failed") * args.unfinished
+    if wanted:
+        folders = [folder for folder in folders if folder.status in wanted]
+    elif args.action in ("remove", "show") and not (args.names or args.all):
+        raise UsageError(f"runs {args.action} takes names of runs, --damaged, --unfinished or --all")
+    return ACTIONS[args.action](args, folders)
+
+
+def list_(args: Namespace, folders: "list[Folder]") -> int:
+    """One line per run."""
+    from prunefield.screen import show
+
+    rows = []
+    for folder in folders:
+        status = folder.status
+        seconds = folder.table("made").get("seconds") if status == "done" else None
+        rows.append({"run": folder.name, "status": status, "progress": folder.progress(), "seconds": seconds})
+    if args.json:
+        print_json(rows)
+    else:
+        show(
+            ("run", "status", "seconds"),
+            [(r["run"], r["status"], "" if r["seconds"] is None else r["seconds"]) for r in rows],
+        )
+    return 0
+
+
+def show(args: Namespace, folders: "list[Folder]") -> int:
+    """Settings, records and what made them, always as JSON."""
+    entries = []
+    for folder in folders:
+        parts = {part: folder.table(part) for part in ("settings", "made", "done", "failure")}
+        records = folder.read().values if folder.status == "done" else []
+        entries.append({"run": folder.name, "status": folder.status, **parts, "records": records})
+    print_json(entries[0] if len(entries) == 1 else entries)
+    return 0
+
+
+def verify(args: Namespace, folders: "list[Folder]") -> int:
+    """Compares every file of finished runs with its checksum."""
+    problems = [(folder, problem) for folder in folders if folder.is_done for problem in folder.problems()]
+    if args.json:
+        print_json([{"run": folder.name, "problem": problem, "remedy": folder.remedy} for folder, problem in problems])
+    else:
+        for folder, problem in problems:
+            print(f"{folder.name}: {problem}; {folder.remedy}")
+        print(f"{len(folders)} runs looked at, {len({folder.name for folder, _ in problems})} damaged")
+    return 1 if problems else 0
+
+
+def remove(args: Namespace, folders: "list[Folder]") -> int:
+    """Deletes runs."""
+    for folder in folders:
+        folder.remove()
+    if args.json:
+        print_json([folder.name for folder in folders])
+    else:
+        print("\n".join(f"removed {folder.name}" for folder in folders) or "nothing to remove")
+    return 0
+
+
+ACTIONS = {"list": list_, "show": show, "verify": verify, "remove": remove}
