@@ -1,3 +1,48 @@
-"""prunefield: which data, networks and pruning rules make local receptive fields, and why."""
+"""prunefield: which data, networks and pruning rules make local receptive fields, and why.
+
+    from prunefield import Mask, Score
+    mask = Mask.keep(Score.parse("magnitude")(net, generator=generator), density=0.05)
+    mask.apply_(net)
+
+The names below are imported when they are first used, so that the command line starts at once.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from prunefield.engines import Engine
+    from prunefield.execution import carry_out, obtain
+    from prunefield.masks import Mask
+    from prunefield.papers import Claim, Item, Verdict
+    from prunefield.runs import Record, Run, State
+    from prunefield.scores import Score
+    from prunefield.store import Store
+    from prunefield.tasks import Batch, Task
+
+_PLACES = {
+    "Batch": "tasks", "Claim": "papers", "Engine": "engines", "Item": "papers", "Mask": "masks", "Record": "runs",
+    "Run": "runs", "Score": "scores", "State": "runs", "Store": "store", "Task": "tasks", "Verdict": "papers",
+    "carry_out": "execution", "obtain": "execution",
+}  # fmt: skip
+__all__ = [
+    "Batch", "Claim", "Engine", "Item", "Mask", "Record", "Run", "Score", "State", "Store", "Task", "Verdict",
+    "carry_out", "obtain",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _PLACES:
+        return getattr(import_module(f"prunefield.{_PLACES[name]}"), name)
+    if name.startswith("__"):
+        raise AttributeError(name)
+    from prunefield.errors import unknown
+
+    raise AttributeError(str(unknown("name", name, _PLACES)))
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_PLACES]

@@ -1,6 +1,7 @@
 """A Ray cluster."""
 
 import logging
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ class Ray(Engine):
             from ray.exceptions import RayError
         except ImportError:
             raise UsageError("engine 'ray' needs Ray; run: pip install 'prunefield[ray]'") from None
+        _check_that_it_answers(self.address)
         here = {"num_cpus": self.jobs, "include_dashboard": False}
         start: dict[str, Any] = here if self.address is None else {"address": self.address}
         try:
@@ -48,3 +50,14 @@ class Ray(Engine):
                     yield None
         finally:
             ray.shutdown()
+
+
+def _check_that_it_answers(address: str | None) -> None:
+    """Ray itself tries for minutes before it says that nobody is there."""
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except OSError as error:
+        raise RunError(f"no Ray cluster at {address!r}: {error.strerror or error}") from None

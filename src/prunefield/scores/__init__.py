@@ -17,7 +17,9 @@ class Score(Plugin):
     family: ClassVar[str] = "scores"
 
     @abstractmethod
-    def __call__(self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator) -> dict[str, Tensor]:
+    def __call__(
+        self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
+    ) -> dict[str, Tensor]:
         """One tensor per prunable weight, keyed by its parameter name and of its shape."""
 
 

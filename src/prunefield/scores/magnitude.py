@@ -1,0 +1,26 @@
+"""The score `magnitude`: how large a weight is."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from prunefield.scores import Score, prunable
+from prunefield.tasks import Batch
+
+
+class Magnitude(Score):
+    """|w|, compared over all layers without normalisation: the baseline "Magnitude" of bar2023, Table 2.
+
+    It reads no data and no randomness. At initialisation it is p0 of Eq. 2 for inputs whose rows have equal norms.
+
+    >>> net = nn.Linear(2, 1)
+    >>> scores = Magnitude()(net, generator=torch.Generator())
+    >>> torch.equal(scores["weight"], net.weight.detach().abs())
+    True
+    """
+
+    def __call__(
+        self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
+    ) -> dict[str, Tensor]:
+        return {name: weight.detach().abs() for name, weight in prunable(net).items()}

@@ -1,0 +1,29 @@
+"""The score `random`: noise."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from prunefield.scores import Score, prunable
+from prunefield.tasks import Batch
+
+
+class Random(Score):
+    """Independent noise, so that every mask of a given size is equally likely: "Random" of bar2023, Table 2.
+
+    The noise is uniform on [0, 1): which continuous law it has does not change the masks that are kept, and scores
+    that are not negative may also be sampled from.
+
+    >>> scores = Random()(nn.Linear(3, 2), generator=torch.Generator().manual_seed(0))
+    >>> scores["weight"].shape
+    torch.Size([2, 3])
+    """
+
+    def __call__(
+        self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
+    ) -> dict[str, Tensor]:
+        return {
+            name: torch.rand(weight.shape, generator=generator, device=generator.device).to(weight.device)
+            for name, weight in prunable(net).items()
+        }

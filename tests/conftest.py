@@ -1,0 +1,41 @@
+"""What the tests share: the package `toy` of another author, and the three papers at smoke scale, run once."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+EXTENSION = str(Path(__file__).parent / "extension")
+sys.path.insert(0, EXTENSION)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (EXTENSION, os.environ.get("PYTHONPATH"))))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """As in every run: the numbers depend on it."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def store(tmp_path):
+    from prunefield.store import Store
+
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture(scope="session")
+def smoke(tmp_path_factory):
+    """A store with all items at smoke scale. Processes of pytest-xdist share it: the store keeps them apart."""
+    from prunefield.engines.local import Local
+    from prunefield.execution import carry_out
+    from prunefield.ledger import items
+    from prunefield.store import Store
+
+    base = tmp_path_factory.getbasetemp()
+    shared = Store((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "smoke")
+    failures = carry_out(shared, [run for item in items() for run in item.runs("smoke")], Local(jobs=1))
+    assert failures == {}
+    return shared

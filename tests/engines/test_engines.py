@@ -1,0 +1,129 @@
+"""Engines: the same bits everywhere, no work lost, no process left behind."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from toy import Toy
+
+from prunefield.engines import Engine
+from prunefield.engines.local import Local
+from prunefield.execution import carry_out
+from prunefield.store import Store
+
+STUDY = [Toy(seed=seed, of=Toy(seed=9)) for seed in range(3)]
+
+
+def digests(root: Path, engine: Engine) -> list[str]:
+    store = Store(root)
+    assert carry_out(store, STUDY, engine) == {}
+    return [store.folder(run).read().digest for run in STUDY]
+
+
+def test_local_gives_the_same_bits_for_any_number_of_jobs(tmp_path):
+    assert digests(tmp_path / "one", Local(jobs=1)) == digests(tmp_path / "two", Local(jobs=2))
+
+
+def test_a_ray_cluster_gives_the_same_bits(tmp_path):
+    """One that is started here, and an existing one that is found by its address."""
+    ray = pytest.importorskip("ray")
+    from prunefield.engines.ray import Ray
+
+    expected = digests(tmp_path / "local", Local(jobs=2))
+    assert digests(tmp_path / "started", Ray(jobs=2)) == expected
+    cluster = ray.init(num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
+    address = cluster.address_info["gcs_address"]
+    try:
+        code = (
+            "import sys; sys.path.insert(0, sys.argv[3]); from pathlib import Path; from test_engines import digests; "
+            "from prunefield.engines.ray import Ray; "
+            "print(*digests(Path(sys.argv[1]), Ray(address=sys.argv[2])))"
+        )
+        command = [sys.executable, "-c", code, str(tmp_path / "found"), address, str(Path(__file__).parent)]
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    finally:
+        ray.shutdown()
+    assert answer.stdout.split() == expected, answer.stderr
+
+
+def test_a_cluster_that_is_not_there_gets_one_line():
+    pytest.importorskip("ray")
+    from prunefield.engines.ray import Ray
+    from prunefield.errors import RunError
+
+    with pytest.raises(RunError, match=r"no Ray cluster at '127\.0\.0\.1:1'"):
+        list(Ray(address="127.0.0.1:1").map(len, ["a"]))
+
+
+def test_a_worker_that_dies_fails_only_its_own_run(tmp_path):
+    store = Store(tmp_path)
+    dead, well = Toy(die_at=20), [Toy(seed=seed) for seed in range(3)]
+    failures = carry_out(store, [dead, *well], Local(jobs=2))
+    assert list(failures) == [dead]
+    assert "its process died" in failures[dead]
+    assert all(store.folder(run).status == "done" for run in well)
+
+
+def test_closing_the_iterator_ends_the_workers():
+    outcomes = Local(jobs=2).map(time.sleep, [60, 60])
+    assert next(outcomes) is None
+    children = multiprocessing.active_children()
+    assert len(children) == 2
+    outcomes.close()
+    assert not any(child.is_alive() for child in children)
+
+
+COMMAND = "import sys; from toy import Toy; from prunefield.engines.local import Local; \
+from prunefield.execution import carry_out; from prunefield.store import Store; \
+carry_out(Store(sys.argv[1]), [Toy(seed=s, steps=3000, pause=0.01) for s in range(2)], Local(jobs=2))"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_no_orphans_however_the_command_ends(tmp_path, how):
+    process = subprocess.Popen([sys.executable, "-c", COMMAND, str(tmp_path)], stderr=subprocess.DEVNULL)
+    store = Store(tmp_path)
+    deadline = time.monotonic() + 60
+    while sum((folder.path / "checkpoint.safetensors").exists() for folder in store) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    workers = [pid for pid in descendants(process.pid) if "spawn_main" in command_line(pid)]
+    assert len(workers) == 2
+    process.send_signal(how)
+    process.wait(timeout=30)
+    while any("spawn_main" in command_line(pid) for pid in workers) or {folder.status for folder in store} != {
+        "stopped"
+    }:
+        assert time.monotonic() < deadline + 30
+        time.sleep(0.05)
+    assert all(folder.saved()[0]["step"] > 0 for folder in store)
+
+
+def descendants(pid: int) -> list[int]:
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+    direct = [child for child, parent in parents.items() if parent == pid]
+    return direct + [other for child in direct for other in descendants(child)]
+
+
+def command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode()
+    except (OSError, ProcessLookupError):
+        return ""
+
+
+def test_the_environment_is_left_as_it_was():
+    before = dict(os.environ)
+    assert [outcome.value for outcome in Local(jobs=1).map(len, ["abc"]) if outcome] == [3]
+    assert dict(os.environ) == before

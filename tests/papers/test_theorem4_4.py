@@ -1,0 +1,67 @@
+"""The item of Theorem 4.4: verdicts at smoke scale, and that the checks can go both ways."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from prunefield.papers import SCALES
+from prunefield.papers.bar2023.theorem4_4 import Theorem44
+from prunefield.runs import State
+
+EXPECTED = ["corrected", "corrected", "reproduced", "corrected", "not reproduced", "reproduced", "reproduced"]
+
+
+@pytest.fixture(scope="module")
+def results():
+    runs = Theorem44().runs("smoke")
+    return {run: SimpleNamespace(records=[record for record in run(State()) if record]) for run in runs}
+
+
+@pytest.fixture(scope="module")
+def table(results):
+    return Theorem44().table(results)
+
+
+def test_verdicts(table):
+    assert [claim.check(table).status for claim in Theorem44.claims] == EXPECTED
+
+
+def test_the_nulls_fail(table):
+    for claim in Theorem44.claims:
+        assert claim.null is not None
+        assert claim.check(claim.null(table)).status == "not reproduced", claim.text
+
+
+def test_true_statements_would_be_reproduced(table):
+    harmless = table.assign(printed=table["minimum"], printed_failures=0, enumerated=table["proof"])
+    ratio = 1 / table["dimension"]
+    harmless = harmless.assign(bounds_ratio_median=ratio, uniform_ratio_median=ratio)
+    claims = Theorem44.claims
+    for k in (1, 3, 4):
+        assert claims[k].check(harmless).status == "reproduced"
+    assert claims[0].check(table.assign(printed=table["minimum"])).status == "reproduced"
+
+
+def test_failure_rates_are_those_of_the_closed_form_elsewhere(table):
+    # Percentages found by an independent program, 400 draws each, for τ = 0.1, 0.5, 1, 2.
+    known = {10: (4, 30, 52, 78), 100: (6, 67, 97, 100), 1000: (10, 99, 100, 100)}
+    for d, rates in known.items():
+        rows = table.query(f"dimension == {d} and tau > 0").sort_values("tau")
+        ours = rows["printed_failures"].to_numpy() / rows["draws"].to_numpy()
+        theirs = np.array(rates) / 100
+        spread = np.sqrt(2 * np.maximum(theirs * (1 - theirs), 0.005) / 400) + 0.005
+        assert (np.abs(ours - theirs) < 4 * spread).all()
+
+
+def test_the_drawing_is_small(table, results, tmp_path):
+    figure = Theorem44().draw(table, results)
+    figure.savefig(tmp_path / "figure.svg")
+    assert (tmp_path / "figure.svg").stat().st_size < 1e6
+
+
+def test_all_scales_have_runs():
+    for scale in SCALES:
+        runs = Theorem44().runs(scale)
+        assert len({run.id for run in runs}) == len(runs)
+        assert all(run.seconds() > 0 for run in runs)

@@ -1,0 +1,105 @@
+"""Execution: resumes with the same bits, orders what is needed, reports what failed."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from toy import Toy
+
+from prunefield.engines.local import Local
+from prunefield.errors import RunError
+from prunefield.execution import Pace, carry_out, obtain, order
+from prunefield.runs import State
+from prunefield.store import Store
+
+SLOW = Toy(steps=150, pause=0.01)
+CHILD = "import sys; from toy import Toy; from prunefield.execution import obtain; from prunefield.store import Store; \
+obtain(Store(sys.argv[1]), Toy(steps=150, pause=0.01))"
+
+
+def test_a_run_killed_ten_times_ends_with_the_same_bits(tmp_path):
+    """SIGKILL at random moments, then the same command again."""
+    expected = obtain(Store(tmp_path / "whole"), SLOW).digest
+    store = Store(tmp_path / "killed")
+    moments = random.Random(0)
+    killed, resumed = 0, False
+    while killed < 10:
+        process = subprocess.Popen([sys.executable, "-c", CHILD, str(store.root)])
+        while not (store.folder(SLOW).path / "settings.json").exists() and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0, 1.2))
+        alive = process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        killed += alive
+        resumed |= (store.folder(SLOW).path / "checkpoint.safetensors").exists()
+        if not alive:
+            store.folder(SLOW).remove()
+    assert resumed
+    assert obtain(store, SLOW).digest == expected
+    assert not [path for path in store.root.rglob("*.part") if store.folder(SLOW).status != "done"]
+
+
+@given(st.integers(0, 49))
+def test_every_yield_is_a_safe_point(stop):
+    """Whatever the moment, state and records together are enough to go on."""
+    run = Toy()
+    whole = [record for record in run(State()) if record]
+    state, kept = State(), []
+    for count, record in enumerate(run(state)):
+        kept += [record] if record else []
+        if count == stop:
+            break
+    saved = State(dict(state.values), {key: tensor.clone() for key, tensor in state.snapshot().items()})
+    kept += [record for record in run(saved) if record]
+    assert [record.values for record in kept] == [record.values for record in whole]
+    assert all((a.tensors["walk"] == b.tensors["walk"]).all() for a, b in zip(kept, whole, strict=True))
+
+
+def test_needs_come_first(store):
+    deep = Toy(of=Toy(seed=1, of=Toy(seed=2)))
+    assert order([deep, Toy(seed=2)]) == [Toy(seed=2), Toy(seed=1, of=Toy(seed=2)), deep]
+    assert obtain(store, deep).records[-1]["mean"] != obtain(store, Toy()).records[-1]["mean"]
+    assert len(list(store)) == 4
+
+
+def test_a_failure_is_told_and_stops_only_what_needs_it(store):
+    bad = Toy(fail_at=20)
+    failures = carry_out(store, [bad, Toy(of=bad), Toy(seed=5)], Local(jobs=2))
+    assert set(failures) == {bad, Toy(of=bad)}
+    assert failures[bad] == "the walk broke at step 20"
+    assert store.folder(bad).status == "failed"
+    assert store.folder(Toy(seed=5)).status == "done"
+
+
+def test_a_record_that_is_no_number_fails_the_run(store):
+    with pytest.raises(RunError, match=r"toy-.* failed"):
+        obtain(store, Toy(scale=1e300))
+    assert store.folder(Toy(scale=1e300)).status == "failed"
+
+
+def test_progress_reaches_the_end(store):
+    seen = []
+    carry_out(store, [Toy(pause=0.01), Toy(seed=1, pause=0.01)], Local(jobs=2), tell=seen.append)
+    assert seen[-1].seconds == pytest.approx(seen[-1].all_seconds)
+    assert (seen[-1].runs, seen[-1].all_runs) == (2, 2)
+    assert [standing.seconds for standing in seen] == sorted(standing.seconds for standing in seen)
+
+
+def test_safe_points_take_a_small_share():
+    pace = Pace(share=0.02, first=0)
+    pace.saved(begin=100.0, end=100.5)
+    assert not pace.is_due(100.5 + 24.9)
+    assert pace.is_due(100.5 + 25.1)
+
+
+def test_one_thread_in_every_worker(store):
+    carry_out(store, [Toy()], Local(jobs=1))
+    assert store.folder(Toy()).table("made")["threads"] == 1
+    assert "OMP_NUM_THREADS" not in os.environ or os.environ["OMP_NUM_THREADS"]

@@ -1,0 +1,153 @@
+"""The store loses nothing, shares everything and knows when a file is not what it was."""
+
+import json
+import multiprocessing
+
+import pytest
+import torch
+from toy import Toy
+
+from prunefield.errors import Error, StoreError, UsageError
+from prunefield.execution import obtain
+from prunefield.store import Store
+
+FILES = ("settings.json", "records.json", "tensors.safetensors", "state.safetensors", "made.json")
+
+
+def test_a_run_is_kept_whole(store):
+    result = obtain(store, Toy())
+    folder = store.folder(Toy())
+    assert sorted(path.name for path in folder.path.iterdir()) == sorted((*FILES, "done.json"))
+    assert [record["step"] for record in result.records] == [9, 19, 29, 39, 49]
+    assert result.records[-1]["mean"] == pytest.approx(result.records[-1].tensors["walk"].mean().item())
+    assert {"torch", "python", "prunefield", "threads"} <= set(folder.table("made"))
+
+
+def test_the_same_run_is_not_computed_twice(store):
+    first = obtain(store, Toy())
+    mark = (store.folder(Toy()).path / "done.json").stat().st_mtime_ns
+    assert obtain(store, Toy()).digest == first.digest
+    assert (store.folder(Toy()).path / "done.json").stat().st_mtime_ns == mark
+
+
+def test_the_state_holds_the_generators(store):
+    from safetensors.torch import load_file
+
+    obtain(store, Toy())
+    state = load_file(store.folder(Toy()).path / "state.safetensors")
+    assert "rng:0:noise" in state
+    assert "module:layer:weight" in state
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("harm", ["truncated", "edited", "missing"])
+def test_verify_finds_damage(store, name, harm):
+    obtain(store, Toy())
+    folder = store.folder(Toy())
+    path = folder.path / name
+    data = path.read_bytes()
+    if harm == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(data[:-3] if harm == "truncated" else bytes([data[0] ^ 1]) + data[1:])
+    assert folder.status == "damaged"
+    assert [problem for problem in folder.problems() if problem.startswith(name)]
+    with pytest.raises(StoreError, match=f"runs remove {folder.name}"):
+        obtain(store, Toy())
+
+
+def test_a_broken_done_mark_is_damage_and_can_be_repeated(store):
+    digest = obtain(store, Toy()).digest
+    folder = store.folder(Toy())
+    (folder.path / "done.json").write_text("{")
+    assert folder.status == "damaged"
+    folder.remove()
+    assert obtain(store, Toy()).digest == digest
+
+
+def test_a_broken_safe_point_gets_one_line(store):
+    folder = store.folder(Toy())
+    folder.begin(Toy())
+    (folder.path / "checkpoint.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0nonsense")
+    with pytest.raises(StoreError, match=r"checkpoint\.safetensors is unreadable"):
+        obtain(store, Toy())
+
+
+def test_a_newer_store_is_left_alone(tmp_path):
+    (tmp_path / "store.json").write_text(json.dumps({"format": 99}))
+    with pytest.raises(UsageError, match=r"format 99.*upgrade"):
+        Store(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["store.json"]
+
+
+def test_an_unwritable_place_gets_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="--out"):
+        Store(tmp_path / "file" / "store")
+
+
+def test_a_full_disk_harms_nothing(store, monkeypatch):
+    import errno
+    import os
+
+    obtain(store, Toy(seed=1))
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Error, match=r"no space left.*resumes") as caught:
+        obtain(store, Toy(seed=2))
+    assert caught.value.status == 1
+    monkeypatch.undo()
+    assert store.folder(Toy(seed=1)).status == "done"
+    assert not list(store.root.rglob("*.part"))
+    assert obtain(store, Toy(seed=2)).records
+
+
+def test_two_processes_share_one_run(store):
+    context = multiprocessing.get_context("spawn")
+    run = Toy(pause=0.02)
+    pair = [context.Process(target=obtain, args=(store, run)) for _ in range(2)]
+    for process in pair:
+        process.start()
+    for process in pair:
+        process.join()
+    assert [process.exitcode for process in pair] == [0, 0]
+    assert store.folder(run).status == "done"
+    assert [record["step"] for record in store.folder(run).read().records] == [9, 19, 29, 39, 49]
+
+
+def test_a_run_under_way_cannot_be_removed(store):
+    folder = store.folder(Toy())
+    folder.begin(Toy())
+    with folder.lock:
+        other = store.folder(Toy())
+        assert other.status == "running"
+        with pytest.raises(UsageError, match="being executed"):
+            other.remove()
+    folder.remove()
+    assert list(store) == []
+
+
+def test_names_may_be_shortened(store):
+    obtain(store, Toy())
+    obtain(store, Toy(seed=1))
+    name = Toy().folder
+    assert store.match(name).name == name
+    assert store.match(Toy().id[:9]).name == name
+    with pytest.raises(UsageError, match="beginning of 2 runs"):
+        store.match("toy")
+    with pytest.raises(UsageError, match="unknown run"):
+        store.match("tox")
+
+
+def test_a_tensor_with_two_names_is_stored(store):
+    from prunefield.runs import Record, State
+
+    folder = store.folder(Toy())
+    folder.begin(Toy())
+    shared = torch.arange(4.0)
+    folder.save(State(), [Record({"a": 1}, {"x": shared, "y": shared[:2]})])
+    _, _, records = folder.saved()
+    assert records[0].tensors["y"].tolist() == [0.0, 1.0]
