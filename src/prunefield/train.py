@@ -1,0 +1,68 @@
+"""Training: plain stochastic gradient descent of a classifier whose pruned weights are and stay exactly zero."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from prunefield.errors import RunError
+from prunefield.masks import Mask
+from prunefield.tasks import Batch
+
+
+def train(
+    net: nn.Module,
+    draw: Callable[[], Batch],
+    *,
+    steps: int,
+    rate: float,
+    masks: Mapping[str, Tensor] | None = None,
+    start: int = 0,
+    every: int = 20,
+) -> Iterator[int]:
+    """Takes the steps start + 1, …, `steps` of θ ← θ − rate·m⊙∇L with cross-entropy L on batches from `draw`.
+
+    `masks` maps names of parameters to booleans of their shape. The mask acts twice: θ ← m⊙θ before the first step,
+    and on the gradient in the update, so that a pruned weight is exactly zero always. Yields the number of steps that
+    are done, after every `every` steps and at the end; there everything is in the net and in the stream behind `draw`.
+
+    >>> net, x = nn.Linear(1, 2), torch.tensor([[-1.0], [1.0]])
+    >>> list(train(net, lambda: Batch(x, torch.tensor([0, 1])), steps=50, rate=1.0))
+    [20, 40, 50]
+    >>> net(x).argmax(1).tolist()
+    [0, 1]
+    """
+    parameters = dict(net.named_parameters())
+    factors = {name: mask.to(parameters[name].dtype) for name, mask in (masks or {}).items()}
+    Mask(masks or {}).apply_(net)
+    net.train()
+    for step in range(start + 1, steps + 1):
+        x, y = draw()
+        loss = functional.cross_entropy(net(x), y)
+        if not math.isfinite(loss.item()):
+            raise RunError(f"the loss is {loss.item()} at step {step}; a smaller rate than {rate} may help")
+        gradients = torch.autograd.grad(loss, list(parameters.values()))
+        with torch.no_grad():
+            for (name, parameter), gradient in zip(parameters.items(), gradients, strict=True):
+                if name in factors:
+                    parameter.addcmul_(gradient, factors[name], value=-rate)
+                else:
+                    parameter.add_(gradient, alpha=-rate)
+        if step % every == 0 or step == steps:
+            yield step
+
+
+@torch.no_grad()
+def accuracy(net: nn.Module, batch: Batch, *, chunk: int = 500) -> float:
+    """The share of a batch that the net, in evaluation mode, labels rightly.
+
+    >>> accuracy(nn.Identity(), Batch(torch.tensor([[0.0, 1.0], [0.0, 1.0]]), torch.tensor([1, 0])))
+    0.5
+    """
+    was_training = net.training
+    net.eval()
+    right = [(net(x).argmax(1) == y).sum() for x, y in zip(batch.x.split(chunk), batch.y.split(chunk), strict=True)]
+    net.train(was_training)
+    return int(sum(right)) / len(batch.y)

@@ -1,0 +1,82 @@
+"""What every item must do, present and future, shown at smoke scale."""
+
+import json
+from importlib import import_module
+
+import pytest
+from matplotlib.figure import Figure
+
+from prunefield.ledger import items, settle
+from prunefield.names import modules, summary
+from prunefield.papers import SCALES
+from prunefield.report.drawings import draw, encode
+
+KINDS = list(modules("papers"))
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def finding(request, smoke):
+    (item,) = items([request.param])
+    found = settle(smoke, item, "smoke")
+    assert found is not None
+    return found
+
+
+def test_its_table_is_tidy(finding):
+    assert len(finding.table) > 0
+    assert finding.table.columns.is_unique
+    assert not finding.table.isna().all().any()
+
+
+def test_its_drawing_can_be_drawn_twice_alike(finding):
+    figure = draw(finding)
+    assert isinstance(figure, Figure)
+    assert encode(figure, "svg") == encode(draw(finding), "svg")
+    assert len(encode(figure, "svg")) < 3_000_000
+
+
+def test_every_claim_has_a_verdict_with_numbers(finding):
+    assert finding.rows
+    for row in finding.rows:
+        assert row.claim.text
+        assert row.claim.where
+        assert row.claim.expected
+        assert any(letter.isdigit() for letter in row.verdict.observed), row.claim.text
+        assert row.verdict.n > 0
+        json.dumps(row.as_json(), allow_nan=False)
+
+
+def test_no_claim_survives_its_null(finding):
+    """The check that the effect passes must fail on data without the effect."""
+    for row in finding.rows:
+        assert row.null is not None, row.claim.text
+        assert row.null.status in ("not reproduced", "not testable at this scale"), row.claim.text
+
+
+def test_checks_are_pure(finding):
+    before = finding.table.copy(deep=True)
+    first = [claim.check(finding.table) for claim in finding.item.claims]
+    assert first == [claim.check(finding.table) for claim in finding.item.claims]
+    assert finding.table.equals(before)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_says_where_it_comes_from(kind):
+    (item,) = items([kind])
+    assert kind.partition("/")[0] in (type(item).__doc__ or "")
+    assert item.title
+    assert item.open_choices
+    assert summary("papers", kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_has_every_scale(kind):
+    (item,) = items([kind])
+    assert all(item.runs(scale) for scale in SCALES)
+
+
+@pytest.mark.parametrize("paper", sorted({kind.partition("/")[0] for kind in KINDS}))
+def test_its_paper_can_be_cited(paper):
+    module = import_module(f"prunefield.papers.{paper}")
+    assert module.TITLE in module.BIBTEX.replace("{", "").replace("}", "")
+    assert paper in module.BIBTEX

@@ -1,0 +1,37 @@
+"""What every run must do, present and future."""
+
+import json
+
+import pytest
+
+from prunefield.execution import order
+from prunefield.ledger import items
+from prunefield.names import modules
+from prunefield.papers import SCALES
+from prunefield.plugin import find
+from prunefield.runs import Run
+
+BUILT_IN = [kind for kind, module in modules("runs").items() if module.startswith("prunefield.")]
+USED = {run.kind(): run for item in items() for run in order(item.runs("smoke"))}
+
+
+@pytest.mark.parametrize("kind", BUILT_IN)
+class TestRun:
+    def test_is_used_by_an_item(self, kind):
+        """A run that no item uses is checked by nobody."""
+        assert kind in USED
+
+    def test_survives_json(self, kind):
+        run = USED[kind]
+        again = Run.parse(json.loads(json.dumps(run.settings())))
+        assert again == run
+        assert again.folder == run.folder
+
+    def test_says_where_it_comes_from(self, kind):
+        cls = find(Run, kind)
+        assert cls.__doc__
+        assert any(paper in cls.__doc__ for paper in ("redman2025", "lufkin2024", "bar2023"))
+
+    def test_estimates_its_time(self, kind):
+        runs = [run for item in items() for scale in SCALES for run in order(item.runs(scale)) if run.kind() == kind]
+        assert all(0 < run.seconds() < 1e8 for run in runs)

@@ -1,0 +1,62 @@
+"""What every task must do, present and future."""
+
+import json
+import math
+
+import pytest
+import torch
+
+from prunefield.names import modules, summary
+from prunefield.plugin import find
+from prunefield.tasks import Task
+
+KINDS = list(modules("tasks"))
+
+
+def sample(kind, n, seed=0):
+    return Task.parse(kind).sample(n, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestTask:
+    def test_gives_rows_of_its_shape_and_labels_of_its_classes(self, kind):
+        task, batch = Task.parse(kind), sample(kind, 300)
+        assert batch.x.shape == (300, math.prod(task.shape))
+        assert batch.x.is_floating_point()
+        assert batch.x.isfinite().all()
+        assert batch.y.shape == (300,)
+        assert batch.y.dtype == torch.int64
+        assert set(batch.y.unique().tolist()) == set(range(task.classes))
+
+    def test_is_determined_by_its_generator(self, kind):
+        first, second, other = sample(kind, 20), sample(kind, 20), sample(kind, 20, seed=1)
+        assert torch.equal(first.x, second.x)
+        assert torch.equal(first.y, second.y)
+        assert not torch.equal(first.x, other.x)
+
+    def test_is_a_stream(self, kind):
+        """Two draws in a row are fresh examples, not the same ones again."""
+        task, stream = Task.parse(kind), torch.Generator().manual_seed(0)
+        assert not torch.equal(task.sample(20, generator=stream).x, task.sample(20, generator=stream).x)
+
+    def test_seeds_nothing_globally(self, kind):
+        before = torch.random.get_rng_state()
+        sample(kind, 5)
+        assert torch.equal(before, torch.random.get_rng_state())
+
+    def test_labels_are_balanced(self, kind):
+        """Uniform labels: each class within five standard deviations of its share."""
+        task, n = Task.parse(kind), 3000
+        share = 1 / task.classes
+        counts = sample(kind, n).y.bincount(minlength=task.classes)
+        assert (counts - n * share).abs().max() < 5 * math.sqrt(n * share * (1 - share))
+
+    def test_survives_json(self, kind):
+        task = Task.parse(kind)
+        assert Task.parse(json.loads(json.dumps(task.settings()))) == task
+
+    def test_says_what_it_is(self, kind):
+        cls = find(Task, kind)
+        assert cls.__doc__
+        assert any(paper in cls.__doc__ for paper in ("redman2025", "lufkin2024", "bar2023"))
+        assert summary("tasks", kind)

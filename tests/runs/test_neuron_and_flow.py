@@ -1,0 +1,98 @@
+"""The single neuron and its flow: resuming, agreement while the flow holds, and errors."""
+
+import copy
+
+import pytest
+import torch
+
+from prunefield.errors import RunError, UsageError
+from prunefield.runs import Record, Run, State
+from prunefield.runs.flow import Flow
+from prunefield.runs.neuron import Neuron, first_weights
+from prunefield.tasks.ising import Ising
+from prunefield.tasks.kur import Kur
+from prunefield.tasks.nlgp import Nlgp
+
+SMALL = {"size": 12, "lengthscales": (0.5, 1.5)}
+RUNS = [
+    Neuron(task=Ising(size=12), inits=3, batch=40, steps=23, record_every=5),
+    Neuron(task=Kur(**SMALL), inits=2, batch=30, steps=12, record_every=4, dtype="float32"),
+    Flow(task=Nlgp(g=3.0, **SMALL), inits=2, time=2.0, record_every=0.09),
+    Flow(task=Kur(**SMALL), inits=2, time=1.0, record_every=0.25, amplifier="cubic"),
+]
+
+
+def _records(run: Run, state: State) -> list[Record]:
+    return [record for record in run(state) if record is not None]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.kind()}-{run.task.kind()}")
+def test_a_run_resumes_with_the_same_bits_from_every_safe_point(run):
+    whole = _records(run, State())
+    state, kept, points = State(), [], 0
+    for record in run(state):
+        kept += [] if record is None else [record]
+        points += 1
+        values, tensors = copy.deepcopy(state.values), {key: t.clone() for key, t in state.snapshot().items()}
+        again = kept + _records(run, State(values, tensors))
+        assert [r.values for r in again] == [r.values for r in whole]
+        for one, other in zip(again, whole, strict=True):
+            assert one.tensors.keys() == other.tensors.keys()
+            assert all(torch.equal(one.tensors[name], other.tensors[name]) for name in other.tensors)
+    assert points >= 5
+    assert state.done == 1
+
+
+def test_records_come_on_schedule_and_start_where_the_flow_starts():
+    neuron, flow = RUNS[0], Flow(task=Ising(size=12), inits=3, time=1.15, record_every=0.5)
+    ours, theirs = _records(neuron, State()), _records(flow, State())
+    assert [record["step"] for record in ours] == [0, 5, 10, 15, 20, 23]
+    assert [record["time"] for record in theirs] == pytest.approx([0, 0.5, 1.0, 1.15])
+    assert torch.equal(ours[0].tensors["weights"], theirs[0].tensors["weights"])
+    assert torch.equal(ours[0].tensors["weights"], first_weights(0, 3, 12, 1e-3))
+
+
+def test_a_step_is_the_one_that_autograd_takes():
+    run = Neuron(task=Nlgp(**SMALL), inits=2, batch=50, steps=1, record_every=1, init_scale=0.5)
+    first, second = _records(run, State())
+    x, y = run.task.sample(50, generator=State().generator(0, "data"), dtype=torch.float64)  # pyright: ignore
+    w = first.tensors["weights"].clone().requires_grad_()
+    losses = torch.stack([((x @ row).relu() - y).square().mean() for row in w])
+    losses.sum().backward()
+    assert torch.allclose(first.tensors["loss"], losses.detach())
+    assert w.grad is not None
+    assert torch.allclose(second.tensors["weights"], w.detach() - 0.05 * w.grad, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("task", "error"), [(Ising(), 0.2), (Nlgp(), 0.1), (Kur(k=10.0), 0.2)], ids=["ising", "nlgp", "kur"]
+)
+def test_early_in_training_a_large_batch_follows_the_flow(task, error):
+    # For a Gaussian Eq. 5 is exact and only the noise of the batch is left, otherwise it is right as N grows.
+    # The first weights are large, so that a step of 0.01 is short.
+    settings = {"task": task, "inits": 3, "init_scale": 0.3}
+    neuron = Neuron(**settings, rate=0.01, batch=4000, steps=100, record_every=100)
+    flow = Flow(**settings, time=1.0, record_every=1.0)
+    (start, seen), (_, expected) = (
+        [record.tensors["weights"] for record in _records(run, State())] for run in (neuron, flow)
+    )
+    moved = (expected - start).norm(dim=1)
+    assert ((seen - expected).norm(dim=1) < error * moved).all()
+
+
+def test_a_rate_that_blows_up_says_where():
+    run = Neuron(task=Ising(size=12), rate=1e6, batch=20, steps=200, record_every=50)
+    with pytest.raises(RunError, match=r"Ising is no longer finite at step \d+; lower the rate \(it is 1e\+06\)"):
+        _records(run, State())
+
+
+def test_an_infinite_kurtosis_has_no_cubic_flow():
+    with pytest.raises(UsageError, match=r"kurtosis of Kur\(4\) is infinite: no cubic; use 'exact'"):
+        Run.parse({"kind": "flow", "task": {"kind": "kur", "k": 4}, "amplifier": "cubic"})
+    assert _records(Flow(task=Kur(k=4.0, **SMALL), inits=1, time=0.2, record_every=0.1), State())
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.kind()}-{run.task.kind()}")
+def test_settings_survive_json(run):
+    assert Run.parse(run.settings()) == run
+    assert run.seconds() > 0

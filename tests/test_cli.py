@@ -1,0 +1,199 @@
+"""The command line as a user meets it: one clear line for every mistake, JSON alone on stdout, honest exit statuses."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from toy import Toy
+
+from prunefield.cli import main
+from prunefield.execution import obtain
+from prunefield.store import Store
+
+STUDY = 'kind = "toy"\nseed = 1\n'
+SWEEP = STUDY + "[sweep]\nseed = [1, 2]\nscale = [1.0, 3.0]\n"
+
+
+@pytest.fixture
+def study(tmp_path):
+    def write(text: str = STUDY):
+        path = tmp_path / "study.toml"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def out(tmp_path):
+    return ["--out", str(tmp_path / "store")]
+
+
+def fails(capsys, arguments: list[str], status: int = 2) -> str:
+    """The one line that a wrong command prints."""
+    assert main(arguments) == status
+    answer = capsys.readouterr()
+    assert answer.out == ""
+    lines = [line for line in answer.err.splitlines() if line.startswith("prunefield: ")]
+    assert len(lines) == 1
+    assert "Traceback" not in answer.err
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reprodce"], "did you mean 'reproduce'?"),
+        (["reproduce", "lufkn2024"], "did you mean 'lufkin2024'?"),
+        (["reproduce", "lufkin2024/fg3"], "did you mean 'lufkin2024/fig3'?"),
+        (["reproduce", "--scale", "smok"], "did you mean 'smoke'?"),
+        (["reproduce", "--engine", "lokal"], "did you mean 'local'?"),
+        (["reproduce", "--engine", "local,jbs=2"], "did you mean 'jobs'?"),
+        (["reproduce", "--jobs", "0"], "greater than or equal to 1"),
+        (["reproduce", "--jobs", "two"], "invalid int value: 'two'"),
+        (["reproduce", "--strct"], "did you mean '--strict'?"),
+        (["reproduce", "--device", "gpu"], "no device 'gpu' here"),
+        (["list", "task"], "did you mean 'tasks'?"),
+        (["data", "lst"], "did you mean 'list'?"),
+        (["cite", "redman"], "did you mean 'redman2025'?"),
+        (["runs", "lst"], "did you mean 'list'?"),
+        (["runs", "list"], "no store in"),
+        (["claims"], "no store in"),
+        (["report"], "no store in"),
+        (["run"], "the following arguments are required"),
+        (["run", "absent.toml"], "cannot read absent.toml: no such file"),
+    ],
+)
+def test_a_mistake_gets_one_line(capsys, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert message in fails(capsys, arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kind = ", "is not TOML"),
+        ('kind = "toi"', "did you mean 'toy'?"),
+        ('kind = "toy"\nsed = 1', "did you mean 'seed'?"),
+        ('kind = "toy"\nsteps = "x"', "steps: input should be a valid integer"),
+        ('kind = "toy"\nof = { kind = "toy", steps = 0 }', "steps: input should be greater than or equal to 1 (got 0)"),
+        ('kind = "imp"\nfraction = 1.5', "fraction"),
+        ('kind = "imp"\ntask = "leafs"', "did you mean 'leaves'?"),
+        (STUDY + "[sweep]\nseed = 3", "takes lists"),
+        (SWEEP, "use: prunefield sweep"),
+    ],
+)
+def test_a_bad_study_gets_one_line(capsys, study, out, text, message):
+    assert message in fails(capsys, ["run", study(text), *out])
+
+
+def test_a_sweep_needs_a_grid(capsys, study, out):
+    assert "use: prunefield run" in fails(capsys, ["sweep", study(), *out])
+
+
+def test_a_folder_that_is_a_file_gets_one_line(capsys, study, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert "not a directory" in fails(capsys, ["run", study(), "--out", str(tmp_path / "file" / "x")])
+
+
+def test_a_newer_store_gets_one_line(capsys, study, tmp_path):
+    (tmp_path / "store.json").write_text('{"format": 7}')
+    assert "upgrade prunefield" in fails(capsys, ["run", study(), "--out", str(tmp_path)])
+
+
+def test_a_study_runs_and_its_settings_can_be_changed(capsys, study, out):
+    assert main(["run", study(), "--set", "steps=20", "--set", "of=toy", "--set", "of.seed=5", "--json", *out]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert run["settings"]["of"]["seed"] == 5
+    assert [record["step"] for record in run["records"]] == [9, 19]
+
+
+def test_a_sweep_runs_every_combination(capsys, study, out):
+    assert main(["sweep", study(SWEEP), "--json", *out]) == 0
+    runs = json.loads(capsys.readouterr().out)["runs"]
+    assert [(run["settings"]["seed"], run["settings"]["scale"]) for run in runs] == [(1, 1), (1, 3), (2, 1), (2, 3)]
+    assert len({run["digest"] for run in runs}) == 4
+
+
+def test_a_dry_run_executes_nothing(capsys, study, tmp_path):
+    assert main(["sweep", study(SWEEP), "--dry-run", "--json", "--out", str(tmp_path / "absent")]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert [row["state"] for row in plan["runs"]] == ["to do"] * 4
+    assert plan["core_hours"] == pytest.approx(sum(row["seconds"] for row in plan["runs"]) / 3600)
+    assert not (tmp_path / "absent").exists()
+
+
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "paper"])
+def test_every_scale_can_be_planned(capsys, tmp_path, scale):
+    assert main(["reproduce", "--scale", scale, "--dry-run", "--out", str(tmp_path / "absent")]) == 0
+    assert "core-hours" in capsys.readouterr().out
+
+
+def test_a_failed_run_exits_with_1(capsys, study, out):
+    assert main(["run", study(), "--set", "fail_at=3", *out]) == 1
+    assert "the walk broke at step 3" in capsys.readouterr().err
+
+
+def test_runs_are_listed_shown_verified_and_removed(capsys, tmp_path):
+    store, out = Store(tmp_path), ["--out", str(tmp_path)]
+    for seed in (1, 2):
+        obtain(store, Toy(seed=seed))
+    assert main(["runs", "list", "--json", *out]) == 0
+    assert {row["status"] for row in json.loads(capsys.readouterr().out)} == {"done"}
+    name = Toy(seed=1).folder
+    assert main(["runs", "show", name, *out]) == 0
+    assert json.loads(capsys.readouterr().out)["settings"]["seed"] == 1
+    assert main(["runs", "verify", *out]) == 0
+    capsys.readouterr()
+    (tmp_path / "runs" / name / "records.json").write_text("[]")
+    assert main(["runs", "verify", *out]) == 1
+    answer = capsys.readouterr().out
+    assert f"{name}: records.json was truncated or edited" in answer
+    assert f"prunefield runs remove {name}" in answer
+    assert "takes names" in fails(capsys, ["runs", "remove", *out])
+    assert main(["runs", "remove", "--damaged", *out]) == 0
+    assert [folder.name for folder in store] == [Toy(seed=2).folder]
+
+
+def test_cite_prints_bibtex(capsys):
+    assert main(["cite"]) == 0
+    text = capsys.readouterr().out
+    assert text.count("@") >= 3
+    assert text.count("{") == text.count("}")
+
+
+def test_data_are_listed(capsys):
+    assert main(["data", "list", "--json"]) == 0
+    rows = {row["data"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["leaves"]["shape"] == [3, 32, 32]
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("prunefield 0.")
+
+
+def test_ctrl_c_leaves_a_store_that_resumes(tmp_path):
+    """SIGINT to the whole group, as a terminal sends it."""
+    (tmp_path / "study.toml").write_text('kind = "toy"\nsteps = 400\npause = 0.01\n')
+    command = [sys.executable, "-m", "prunefield", "run", "study.toml", "--out", "store"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    run = Toy(steps=400, pause=0.01)
+    point = tmp_path / "store" / "runs" / run.folder / "checkpoint.safetensors"
+    while not point.exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "the same command goes on from here" in errors
+    assert "Traceback" not in errors
+    store = Store(tmp_path / "store")
+    assert store.folder(run).saved()[0]["step"] > 0
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, timeout=60).returncode == 0
+    assert store.folder(run).read().digest == obtain(Store(tmp_path / "whole"), run).digest
