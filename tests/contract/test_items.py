@@ -78,5 +78,5 @@ def test_it_has_every_scale(kind):
 @pytest.mark.parametrize("paper", sorted({kind.partition("/")[0] for kind in KINDS}))
 def test_its_paper_can_be_cited(paper):
     module = import_module(f"prunefield.papers.{paper}")
-    assert module.TITLE in module.BIBTEX.replace("{", "").replace("}", "")
+    assert module.TITLE in module.BIBTEX.replace("{", "").replace("}", "").replace("--", "–")
     assert paper in module.BIBTEX

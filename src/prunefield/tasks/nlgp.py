@@ -1,0 +1,72 @@
+"""A Gaussian field on a ring, squashed towards ±1."""
+
+import math
+from functools import cache
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from prunefield.tasks._discrimination import Discrimination
+from prunefield.tasks._latent import check_lengthscales, stack_roots
+from prunefield.theory import amplifier, fields
+from prunefield.theory.quadrature import half_normal
+
+
+class Nlgp(Discrimination):
+    """The nonlinear Gaussian process (lufkin2024, Eq. 3): x = erf(g z)/Z, Z² = (2/π) asin(2g²/(1+2g²)).
+
+    z has the covariance exp(−d²/ξ²). A small g leaves it Gaussian, a large one makes it ±1.
+
+    >>> task = Nlgp(g=100.0, size=8, lengthscales=(0.5, 1.0))
+    >>> task.sample(3, generator=torch.Generator().manual_seed(0)).x.shape
+    torch.Size([3, 8])
+    """
+
+    g: float = Field(default=0.01, gt=0, description="the gain: near 0 is Gaussian, large is binary")
+    lengthscales: tuple[float, float] = Field(
+        default=(1.0, 3.0), description="the lengthscale ξ of class 0 and, longer, that of class 1"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "Nlgp":
+        check_lengthscales(self.size, self.lengthscales)
+        return self
+
+    @property
+    def title(self) -> str:
+        return f"NLGP({self.g:g})"
+
+    @property
+    def _gain(self) -> float:
+        # 2g²/(1+2g²) without overflow for the largest g.
+        return 1 / (1 + 0.5 / self.g / self.g)
+
+    def squash(self, z: Tensor) -> Tensor:
+        """x = erf(g z)/Z, of unit variance for a standard normal z."""
+        return torch.erf(self.g * z) / math.sqrt(2 / math.pi * math.asin(self._gain))
+
+    def draw(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
+        return self.squash(fields.sample(labels, stack_roots(self.size, self.lengthscales), generator=generator))
+
+    def covariance(self, label: int) -> Tensor:
+        """E[xᵢxⱼ] = asin(q C)/asin(q), q = 2g²/(1+2g²), C the covariance of z."""
+        latent = fields.correlate(self.size, self.lengthscales[label])
+        return fields.wrap(torch.asin(self._gain * latent) / math.asin(self._gain))
+
+    def kurtosis(self) -> float:
+        """E x⁴ by quadrature: four arcs of a sphere have no closed form."""
+        return _integrate_fourth(self.g, self._gain)
+
+    def amplifier(self, a: Tensor) -> Tensor:
+        return amplifier.integrate(a, self.squash)
+
+    def cdf(self, x: Tensor) -> Tensor:
+        inside = (x * math.sqrt(2 / math.pi * math.asin(self._gain))).clamp(-1, 1)
+        return torch.special.ndtr(torch.erfinv(inside) / self.g)
+
+
+@cache
+def _integrate_fourth(g: float, gain: float) -> float:
+    nodes, weights = half_normal()
+    return float((weights * torch.erf(g * nodes) ** 4).sum()) / (2 / math.pi * math.asin(gain)) ** 2
