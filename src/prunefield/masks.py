@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import prod
@@ -46,15 +46,14 @@ class Mask(Mapping[str, Tensor]):
         """
         flat = _checked(scores)
         if scope == "layer":
-            kept = {name: _largest(values, count(values.size, density)) for name, values in flat.items()}
+            kept = {name: largest(values, count(len(values), density)) for name, values in flat.items()}
         elif scope == "global":
-            joined = np.concatenate(list(flat.values()))
-            ends = np.cumsum([values.size for values in flat.values()])
-            parts = np.split(_largest(joined, count(joined.size, density)), ends[:-1])
+            joined = torch.cat(list(flat.values()))
+            parts = largest(joined, count(len(joined), density)).split([len(values) for values in flat.values()])
             kept = dict(zip(flat, parts, strict=True))
         else:
             raise unknown("scope", scope, ("global", "layer"))
-        return cls({name: torch.from_numpy(part).reshape(scores[name].shape) for name, part in kept.items()})
+        return cls({name: part.reshape(scores[name].shape) for name, part in kept.items()})
 
     @classmethod
     def sample(cls, scores: Mapping[str, Tensor], density: Density, *, generator: torch.Generator) -> Self:
@@ -79,7 +78,7 @@ class Mask(Mapping[str, Tensor]):
             noise = noise.exponential_(generator=generator).clamp_(min=1e-300).cpu()
             scale = values.max().double().clamp(min=1) if positive else 1.0  # so that nothing overflows
             keys = torch.div(values, noise.mul_(scale), out=noise)
-            kept[name] = torch.from_numpy(_largest(keys.numpy(), number)).reshape(scores[name].shape)
+            kept[name] = largest(keys, number).reshape(scores[name].shape)
         return cls(kept)
 
     @classmethod
@@ -161,9 +160,9 @@ class Mask(Mapping[str, Tensor]):
 
     def save(self, path: str | Path) -> None:
         """Writes the mask whole or not at all, one bit per weight, as a safetensors file."""
-        from safetensors.numpy import save
+        from safetensors.torch import save
 
-        bits = {name: np.packbits(kept.numpy()) for name, kept in self.items()}
+        bits = {name: pack(kept) for name, kept in self.items()}
         header = {"shapes": {name: list(kept.shape) for name, kept in self.items()}, "sha256": _digest(bits)}
         write_whole(Path(path), save(bits, metadata={_HEADER: json.dumps(header)}))
 
@@ -173,7 +172,7 @@ class Mask(Mapping[str, Tensor]):
         from safetensors import SafetensorError, safe_open
 
         try:
-            with safe_open(path, framework="np") as file:
+            with safe_open(path, framework="pt") as file:
                 header = json.loads((file.metadata() or {})[_HEADER])
                 bits = {name: file.get_tensor(name) for name in header["shapes"]}
         except OSError as error:
@@ -184,11 +183,7 @@ class Mask(Mapping[str, Tensor]):
             raise UsageError(f"{path} is cut short or not a mask of Mask.save ({error})") from None
         if _digest(bits) != header["sha256"]:
             raise UsageError(f"{path} is damaged: its bits are not those that were written; make the mask again")
-        kept = {
-            name: torch.from_numpy(np.unpackbits(bits[name], count=prod(shape)).astype(bool)).reshape(shape)
-            for name, shape in header["shapes"].items()
-        }
-        return cls(kept)
+        return cls({name: unpack(bits[name], shape) for name, shape in header["shapes"].items()})
 
 
 def count(size: int, density: Density) -> int:
@@ -206,8 +201,8 @@ def count(size: int, density: Density) -> int:
     return size - int((1 - exact) * size)
 
 
-def _checked(scores: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-    """The scores as flat arrays that NumPy can order without loss."""
+def _checked(scores: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The scores, flat, of one type that orders them without loss."""
     if not sum(score.numel() for score in scores.values()):
         raise UsageError("there are no weights to prune: the scores are empty")
     wide = any(score.dtype not in (torch.float32, torch.float16, torch.bfloat16) for score in scores.values())
@@ -216,19 +211,38 @@ def _checked(scores: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
         values = score.detach().flatten().to("cpu", torch.float64 if wide else torch.float32)
         if not torch.isfinite(values).all():
             raise UsageError(f"the scores of {name!r} are not all finite; look for an overflow in the network")
-        flat[name] = values.numpy()
+        flat[name] = values
     return flat
 
 
-def _largest(values: np.ndarray, number: int) -> np.ndarray:
-    """Marks the `number` largest values; of equal ones those with the lower index."""
+def largest(values: Tensor, number: int) -> Tensor:
+    """True at the `number` largest of flat values; of equal ones at those with the lower index.
+
+    >>> largest(torch.tensor([1.0, 2.0, 1.0, 1.0]), 2).tolist()
+    [True, True, False, False]
+    """
+    array = values.detach().cpu().numpy()
     if number == 0:
-        return np.zeros(values.shape, dtype=bool)
-    threshold = np.partition(values, values.size - number)[values.size - number]
-    kept = values > threshold
-    ties = np.flatnonzero(values == threshold)
+        return torch.zeros(array.shape, dtype=torch.bool)
+    threshold = np.partition(array, array.size - number)[array.size - number]
+    kept = array > threshold
+    ties = np.flatnonzero(array == threshold)
     kept[ties[: number - np.count_nonzero(kept)]] = True
-    return kept
+    return torch.from_numpy(kept)
+
+
+def pack(kept: Tensor) -> Tensor:
+    """Eight entries of a boolean tensor in a byte."""
+    return torch.from_numpy(np.packbits(kept.cpu().numpy()))
+
+
+def unpack(bits: Tensor, shape: Sequence[int]) -> Tensor:
+    """The boolean tensor of a shape that `pack` has packed.
+
+    >>> unpack(pack(torch.tensor([[True, False, True]])), (1, 3)).tolist()
+    [[True, False, True]]
+    """
+    return torch.from_numpy(np.unpackbits(bits.numpy(), count=prod(shape)).astype(bool)).reshape(*shape)
 
 
 def _compare(mask: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], what: str) -> None:
@@ -242,5 +256,5 @@ def _compare(mask: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], what:
         raise UsageError(f"the mask is for another architecture: {'; '.join(wrong)}")
 
 
-def _digest(bits: Mapping[str, np.ndarray]) -> str:
-    return checksum(b"".join(array.tobytes() for array in bits.values()))
+def _digest(bits: Mapping[str, Tensor]) -> str:
+    return checksum(b"".join(part.numpy().tobytes() for part in bits.values()))

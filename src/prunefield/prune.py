@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from prunefield.masks import Mask
+from prunefield.masks import Mask, largest
 
 Scope = Literal["layer", "global"]
 
@@ -57,18 +57,9 @@ def prune(
         if old is not None:
             magnitudes = [item.masked_fill(~old[name], -1) for name, item in zip(names, magnitudes, strict=True)]
         pool = torch.cat([item.flatten() for item in magnitudes])
-        parts = keep_largest(pool, len(pool) - int(removed * len(pool))).split([item.numel() for item in magnitudes])
+        parts = largest(pool, len(pool) - int(removed * len(pool))).split([item.numel() for item in magnitudes])
         masks |= {name: part.view_as(values[name]) for name, part in zip(names, parts, strict=True)}
     return Mask(masks)
-
-
-def keep_largest(pool: Tensor, count: int) -> Tensor:
-    """True at the `count` largest of `pool`, of equal ones at those with the lowest index."""
-    if count == 0:
-        return torch.zeros_like(pool, dtype=torch.bool)
-    threshold = pool.kthvalue(len(pool) - count + 1).values
-    above, at = pool > threshold, pool == threshold
-    return above | (at & (at.cumsum(0) <= count - above.sum()))
 
 
 def oneshot(values: Mapping[str, Tensor], pools: Sequence[Sequence[str]], rounds: int, fraction: float) -> list[Mask]:

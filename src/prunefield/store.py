@@ -232,7 +232,9 @@ def _unpack(path: Path) -> tuple[dict[str, Tensor], Any]:
         data = path.read_bytes()
         size = int.from_bytes(data[:8], "little")
         header = json.loads(data[8 : 8 + size])
-        return load(data), json.loads(header.get("__metadata__", {}).get("values", "null"))
+        # Cloned, because a product's last bits may depend on how memory is aligned, and a file's is not like torch's.
+        tensors = {key: tensor.clone() for key, tensor in load(data).items()}
+        return tensors, json.loads(header.get("__metadata__", {}).get("values", "null"))
     except (SafetensorError, ValueError) as error:
         folder = path.parent.name
         raise StoreError(

@@ -1,17 +1,17 @@
 """Iterative magnitude pruning with rewinding of a fully connected net."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Literal
 
-import numpy as np
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
 from prunefield import prune, seeds
 from prunefield.errors import UsageError
-from prunefield.masks import Mask
+from prunefield.masks import Mask, pack, unpack
 from prunefield.nets.fcn import Fcn, Init
 from prunefield.runs import Record, Run, State
 from prunefield.tasks import Batch, Task
@@ -65,7 +65,7 @@ class Imp(Run):
     @property
     def widths(self) -> tuple[int, ...]:
         """The numbers of units from the inputs to the classes."""
-        return (int(np.prod(self.task.shape)), *self.hidden, self.task.classes)
+        return (math.prod(self.task.shape), *self.hidden, self.task.classes)
 
     @property
     def pools(self) -> list[list[str]]:
@@ -156,21 +156,6 @@ class Imp(Run):
 
 def _ones(shape: tuple[int, ...]) -> Callable[[], Tensor]:
     return lambda: torch.ones(shape, dtype=torch.bool)
-
-
-def pack(mask: Tensor) -> Tensor:
-    """Eight entries in a byte."""
-    return torch.from_numpy(np.packbits(mask.cpu().numpy()))
-
-
-def unpack(packed: Tensor, shape: Sequence[int]) -> Tensor:
-    """The mask of a shape that `pack` has packed.
-
-    >>> unpack(pack(torch.tensor([[True, False, True]])), (1, 3)).tolist()
-    [[True, False, True]]
-    """
-    bits = np.unpackbits(packed.numpy(), count=int(np.prod(shape)))
-    return torch.from_numpy(bits.astype(bool)).view(*shape)
 
 
 def read_masks(run: Imp, records: Sequence[Record], method: Method) -> list[Mask]:

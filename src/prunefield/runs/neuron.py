@@ -43,11 +43,7 @@ class Neuron(Run):
     def __call__(self, state: State) -> Iterator[Record | None]:
         task, dtype = check_task(self.task), DTYPES[self.dtype]
         data = state.generator(self.seed, "data")
-        saved = state.tensor(
-            "weights", lambda: first_weights(self.seed, self.inits, task.size, self.init_scale).to(dtype)
-        )
-        # A checkpoint may be read into memory of another alignment, on which a product may round in another way.
-        w = state.tensors["weights"] = saved.clone()
+        w = state.tensor("weights", lambda: first_weights(self.seed, self.inits, task.size, self.init_scale).to(dtype))
         for step in range(state.values.get("step", 0), self.steps + 1):
             x, y = task.sample(self.batch, generator=data, dtype=dtype)
             x, y = x.to(state.device), y.to(state.device)

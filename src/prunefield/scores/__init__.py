@@ -23,7 +23,7 @@ class Score(Plugin):
         """One tensor per prunable weight, keyed by its parameter name and of its shape."""
 
 
-def prunable(net: nn.Module) -> dict[str, nn.Parameter]:
+def prunable(net: nn.Module) -> dict[str, Tensor]:
     """The weights that pruning may remove: those of linear and convolution layers, biases left out."""
     layers = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
     return {

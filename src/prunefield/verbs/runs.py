@@ -43,18 +43,17 @@ def list_(args: Namespace, folders: "list[Folder]") -> int:
     for folder in folders:
         status = folder.status
         seconds = folder.table("made").get("seconds") if status == "done" else None
-        rows.append({"run": folder.name, "status": status, "progress": folder.progress(), "seconds": seconds})
+        progress = 1.0 if status in ("done", "damaged") else folder.progress()
+        rows.append({"run": folder.name, "status": status, "progress": progress, "seconds": seconds})
     if args.json:
         print_json(rows)
     else:
-        show(
-            ("run", "status", "seconds"),
-            [(r["run"], r["status"], "" if r["seconds"] is None else r["seconds"]) for r in rows],
-        )
+        lines = [(row["run"], row["status"], f"{row['progress']:.0%}", row["seconds"] or "") for row in rows]
+        show(("run", "status", "progress", "seconds"), lines)
     return 0
 
 
-def show(args: Namespace, folders: "list[Folder]") -> int:
+def show_(args: Namespace, folders: "list[Folder]") -> int:
     """Settings, records and what made them, always as JSON."""
     entries = []
     for folder in folders:
@@ -88,4 +87,4 @@ def remove(args: Namespace, folders: "list[Folder]") -> int:
     return 0
 
 
-ACTIONS = {"list": list_, "show": show, "verify": verify, "remove": remove}
+ACTIONS = {"list": list_, "show": show_, "verify": verify, "remove": remove}

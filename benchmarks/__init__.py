@@ -1,0 +1,53 @@
+"""Benchmarks: ratios against what a user would write instead and against the limit of the hardware, in one run.
+
+`python -m benchmarks [NAME ...] [--json]`. A benchmark is one file here with a function `cases()` that yields `Case`s.
+Ours, the peer and the limit are timed in turn in the same process, and the best of several rounds counts, so that
+the ratios mean the same on every machine; the seconds do not.
+"""
+
+import gc
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Case:
+    """What to time: `ours`, and a `peer` or a `limit` or both, each with a word for what it is."""
+
+    case: str
+    ours: Callable[[], object]
+    peer: Callable[[], object] | None = None
+    peer_name: str = ""
+    limit: Callable[[], object] | None = None
+    limit_name: str = ""
+    rounds: int = 5
+    target: str = ""
+
+
+def measure(name: str, case: Case) -> dict[str, object]:
+    """One row: the best times of a case, their ratios and the greatest memory of the process so far."""
+    best = dict.fromkeys(("ours", "peer", "limit"), float("inf"))
+    for _ in range(case.rounds):
+        for key in best:
+            work = getattr(case, key)
+            if work is not None:
+                gc.collect()
+                begin = time.perf_counter()
+                work()
+                best[key] = min(best[key], time.perf_counter() - begin)
+    seconds = {key: value if value < float("inf") else None for key, value in best.items()}
+    return {
+        "name": name,
+        "case": case.case,
+        "ours_s": seconds["ours"],
+        "peer": case.peer_name,
+        "peer_s": seconds["peer"],
+        "limit": case.limit_name,
+        "limit_s": seconds["limit"],
+        "peer_ratio": best["ours"] / best["peer"] if case.peer else None,
+        "limit_ratio": best["ours"] / best["limit"] if case.limit else None,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "target": case.target,
+    }
