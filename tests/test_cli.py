@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from toy import Toy
@@ -197,3 +198,35 @@ def test_ctrl_c_leaves_a_store_that_resumes(tmp_path):
     assert store.folder(run).saved()[0]["step"] > 0
     assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, timeout=60).returncode == 0
     assert store.folder(run).read().digest == obtain(Store(tmp_path / "whole"), run).digest
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
+@pytest.mark.parametrize("delay", [0.2, 0.7, 1.5, 2.5, 4.0])
+def test_ctrl_c_at_any_time_is_told_in_one_line(tmp_path, delay):
+    """While Python starts, while libraries are loaded, while processes start, while they work."""
+    (tmp_path / "study.toml").write_text('kind = "toy"\nsteps = 3000\npause = 0.01\n[sweep]\nseed = [1, 2]\n')
+    command = [sys.executable, "-m", "prunefield", "sweep", "study.toml", "--jobs", "2"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    time.sleep(delay)
+    os.killpg(process.pid, signal.SIGINT)
+    out, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in out + errors
+    assert errors.splitlines()[-1] == "prunefield: interrupted; the same command goes on from here"
+    deadline = time.monotonic() + 20
+    while living(process.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def living(group: int) -> list[str]:
+    """The processes of a group that are not dead, though perhaps not yet buried."""
+    stats = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            stats.append(path.read_text().rpartition(")")[2].split())
+        except OSError:
+            continue
+    return [state for state, _, pgrp, *_ in stats if int(pgrp) == group and state != "Z"]

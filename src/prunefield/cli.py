@@ -5,8 +5,10 @@ that is asked for is imported, so that `prunefield --help` answers at once.
 """
 
 import os
+import signal
 import sys
 from importlib import import_module
+from typing import NoReturn
 
 import prunefield
 from prunefield.errors import Error, unknown
@@ -14,18 +16,28 @@ from prunefield.names import modules, summary
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs a command; returns its exit status: 0 done, 1 something failed, 2 bad usage, 130 interrupted."""
+    """Runs a command; returns its exit status: 0 done, 1 something failed, 2 bad usage (130 if interrupted)."""
+    before = signal.signal(signal.SIGINT, _leave)
     try:
         return dispatch(sys.argv[1:] if argv is None else argv)
     except Error as error:
         print(f"prunefield: {error}", file=sys.stderr)
         return error.status
-    except KeyboardInterrupt:
-        print("prunefield: interrupted; the same command goes on from here", file=sys.stderr)
-        return 130
     except BrokenPipeError:  # the reader of our output (head, less) has left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _leave(*_: object) -> NoReturn:
+    """Ends at once. Nothing needs to be put in order: the store is safe at any moment, and workers die with us.
+
+    A KeyboardInterrupt could not do this: libraries that are being loaded swallow it or break in strange ways.
+    """
+    show_cursor = "\r\x1b[?25h" if sys.stderr.isatty() else "\n"
+    os.write(2, f"{show_cursor}prunefield: interrupted; the same command goes on from here\n".encode())
+    os._exit(130)
 
 
 def dispatch(argv: list[str]) -> int:

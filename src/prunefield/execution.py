@@ -3,6 +3,8 @@
 import platform
 import time
 from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.metadata import version
 from typing import NamedTuple
 
 import torch
@@ -57,7 +59,7 @@ def _execute(store: Store, run: Run, folder: Folder, device: str) -> None:
 class Pace:
     """When to write a safe point: so seldom that writing takes at most `share` of the time."""
 
-    def __init__(self, share: float = 0.02, first: float = 0.3) -> None:
+    def __init__(self, share: float = 0.01, first: float = 0.3) -> None:
         self.share = share
         self.next = time.perf_counter() + first
 
@@ -126,15 +128,8 @@ def work(item: tuple[str, dict, str]) -> None:
 
 
 def _made(device: str, seconds: float) -> dict[str, object]:
-    import numpy
-    import scipy
-
     return {
-        "prunefield": prunefield.__version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": numpy.__version__,
-        "scipy": scipy.__version__,
+        **_versions(),
         "machine": platform.machine(),
         "system": platform.system(),
         "device": device,
@@ -142,3 +137,9 @@ def _made(device: str, seconds: float) -> dict[str, object]:
         "seconds": round(seconds, 3),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    libraries = {name: version(name) for name in ("torch", "numpy", "scipy", "safetensors", "pydantic")}
+    return {"prunefield": prunefield.__version__, "python": platform.python_version(), **libraries}

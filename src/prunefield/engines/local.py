@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -54,14 +55,8 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, work), daemon=True)
-        # The number of threads is read when numerical libraries are loaded, so it must be in the environment.
-        before = {name: os.environ.get(name) for name in ONE_THREAD}
-        os.environ.update(ONE_THREAD)
-        try:
+        with _inherited():
             self.process.start()
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name) if value is None else os.environ.update({name: value})
         theirs.close()
 
     def give(self, index: int, item: Any) -> None:
@@ -74,8 +69,27 @@ class Worker:
         return f"exit status {self.process.exitcode}"
 
 
+@contextmanager
+def _inherited() -> Iterator[None]:
+    """What a new process must find when it begins: one thread for numerical libraries, and no Ctrl-C.
+
+    Ctrl-C reaches the whole group; the parent decides what ends, and a child that is still importing would complain.
+    """
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
+    is_main = threading.current_thread() is threading.main_thread()  # others may not touch signals
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+    try:
+        yield
+    finally:
+        if is_main:
+            signal.signal(signal.SIGINT, handler)
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
 def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what ends
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     while True:
         try:

@@ -1,0 +1,64 @@
+"""What the documentation shows is true: its Python runs, its commands exist, its studies can be read."""
+
+import re
+import shlex
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from prunefield.names import modules
+from prunefield.options import Parser
+from prunefield.study import read
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RUNNABLE = [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=name)
+def test_the_python_runs(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    scope: dict = {"__name__": "docs"}
+    for block in blocks(page, "python"):
+        exec(compile(block, name(page), "exec"), scope)
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_commands_exist(page):
+    commands = [
+        shlex.split(line, comments=True)
+        for block in blocks(page, "sh")
+        for line in block.splitlines()
+        if line.startswith("prunefield ")
+    ]
+    for _, verb, *arguments in commands:
+        module = import_module(modules("verbs")[verb])
+        parser = Parser(prog=verb)
+        module.add_options(parser)
+        assert parser.parse_args(arguments)
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=name)
+def test_the_studies_can_be_read(page, tmp_path):
+    studies = [block for block in blocks(page, "toml") if "kind =" in block]
+    assert studies
+    for block in studies:
+        (tmp_path / "study.toml").write_text(block)
+        assert len(read(tmp_path / "study.toml")) > 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_links_lead_somewhere(page):
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\((?!http|#)([^)#]+)", prose):
+        assert (page.parent / target).exists(), target
