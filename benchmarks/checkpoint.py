@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 from benchmarks import Case
 from prunefield.execution import obtain
@@ -51,12 +52,8 @@ class Execution:
             self.saving += time.perf_counter() - begin
 
         begin = time.perf_counter()
-        Folder.save = timed
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                obtain(Store(Path(folder)), self.run)
-        finally:
-            Folder.save = save
+        with patch.object(Folder, "save", timed), tempfile.TemporaryDirectory() as folder:
+            obtain(Store(Path(folder)), self.run)
         self.total = time.perf_counter() - begin
         return self.total
 
