@@ -16,7 +16,7 @@ LAYERS = (
     ("runs", "train", "prune", "measure"),
     ("store", "engines", "execution", "study"),
     ("papers", "ledger", "report"),
-    ("cli", "options", "screen", "verbs"),
+    ("__main__", "cli", "options", "screen", "verbs"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 FILES = sorted(file for file in ROOT.rglob("*.py") if file != ROOT / "__init__.py")  # that one names them all

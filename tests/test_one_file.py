@@ -58,7 +58,7 @@ def test_it_can_be_used(environment):
 
 
 def test_it_is_held_to_the_contract(environment):
-    contract = Path(__file__).parent / "contract" / "test_scores.py"
+    contract = Path(__file__).parent / "contract" / "test_each_score.py"
     answer = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "distance-to-mean", str(contract)],
         env=environment, capture_output=True, text=True, check=False,

@@ -9,7 +9,7 @@ from prunefield.ledger import items, settle
 from prunefield.report.drawings import write as write_files
 from prunefield.report.page import render
 
-VOID = {"meta", "br", "link", "img", "input"}
+VOID = {"col", "meta", "br", "link", "img", "input"}
 
 
 class Balance(HTMLParser):

@@ -127,3 +127,18 @@ def test_the_environment_is_left_as_it_was():
     before = dict(os.environ)
     assert [outcome.value for outcome in Local(jobs=1).map(len, ["abc"]) if outcome] == [3]
     assert dict(os.environ) == before
+
+
+def test_work_that_cannot_be_loaded_is_told_and_nothing_hangs():
+    """As for a function of a script that a new process cannot import."""
+    import types
+
+    module = types.ModuleType("nowhere")
+    exec("def work(item):\n    return item", module.__dict__)
+    sys.modules["nowhere"] = module
+    try:
+        outcomes = [outcome for outcome in Local(jobs=1).map(module.work, [1, 2]) if outcome]
+    finally:
+        del sys.modules["nowhere"]
+    assert [outcome.index for outcome in outcomes] == [0, 1]
+    assert all("its process died" in (outcome.error or "") for outcome in outcomes)

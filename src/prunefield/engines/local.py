@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -39,7 +39,7 @@ class Local(Engine):
                     try:
                         yield pipe.recv()
                         idle.append(worker)
-                    except EOFError:
+                    except (EOFError, OSError):
                         yield Outcome(index, None, f"its process died ({worker.end()}); out of memory?")
                 if not ready:
                     yield None
@@ -60,7 +60,8 @@ class Worker:
         theirs.close()
 
     def give(self, index: int, item: Any) -> None:
-        self.pipe.send((index, item))
+        with suppress(OSError):  # a process that died already is noticed when it does not answer
+            self.pipe.send((index, item))
 
     def end(self) -> str:
         self.process.kill()
