@@ -46,5 +46,5 @@ def unknown(what: str, got: object, allowed: Iterable[str]) -> UsageError:
     """
     names = list(allowed)
     match = nearest(str(got), names)
-    hint = f"; did you mean {match!r}?" if match else ";"
+    hint = f"; did you mean {match!r}?" if match else ""
     return UsageError(f"unknown {what} {str(got)!r}{hint} (allowed: {', '.join(names) or 'none'})")

@@ -98,9 +98,8 @@ def _one_line(error: ValidationError, final: type[Plugin]) -> str:
         return str(unknown("key", key, final.model_fields))
     if first["type"] == "missing":
         return f"the key {key!r} is missing"
-    message = str(first.get("ctx", {}).get("error") or first["msg"])
-    message = message[0].lower() + message[1:]
-    if not key:
-        return message
+    if first["type"] == "value_error":  # ours: it says what was got
+        return f"{key}: {first['ctx']['error']}".removeprefix(": ") if "ctx" in first else first["msg"]
+    message = first["msg"][0].lower() + first["msg"][1:]
     shown = f" (got {first['input']!r})" if isinstance(first["input"], str | int | float | bool) else ""
     return f"{key}: {message}{shown}"
