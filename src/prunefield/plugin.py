@@ -7,7 +7,7 @@ or a table with the key `kind`, so that settings nest and survive JSON and TOML.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -66,9 +66,30 @@ class Plugin(BaseModel):
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         if "family" not in vars(cls):  # not the root of a family
             return handler(source)
-        return core_schema.no_info_plain_validator_function(
-            cls.parse, serialization=core_schema.plain_serializer_function_ser_schema(lambda plugin: plugin.settings())
-        )
+        return _schema(cls.parse)
+
+
+class Nested:
+    """Marks a field that takes only some kinds of a family: `of: Annotated[Imp, Nested()]`."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        root: type[Plugin] = next(base for base in source.__mro__ if "family" in vars(base))
+
+        def parse(value: Any) -> Plugin:
+            plugin = root.parse(value)
+            if not isinstance(plugin, source):
+                fitting = [kind for kind in modules(root.family) if issubclass(find(root, kind), source)]
+                what = f"{root.__name__.lower()} {plugin.kind()!r}"
+                raise UsageError(f"the {what} does not fit here (allowed: {', '.join(fitting)})")
+            return plugin
+
+        return _schema(parse)
+
+
+def _schema(parse: Callable[[Any], Plugin]) -> CoreSchema:
+    """A nested plug-in: read by `parse`, written with its kind."""
+    written = core_schema.plain_serializer_function_ser_schema(lambda plugin: plugin.settings())
+    return core_schema.no_info_plain_validator_function(parse, serialization=written)
 
 
 P = TypeVar("P", bound=Plugin)

@@ -146,7 +146,7 @@ def test_widths_count_what_they_leave_out(imp, records):
         ({"kind": "imp", "steps": 10, "rewind": 10}, r"rewind \(10\) must be less than steps \(10\)"),
         ({"kind": "imp", "fraction": 1}, "fraction"),
         ({"kind": "imp", "hidden": []}, "hidden"),
-        ({"kind": "widths", "of": {"kind": "widths", "of": "imp"}}, "of must be a run of the kind 'imp', got 'widths'"),
+        ({"kind": "widths", "of": {"kind": "widths", "of": "imp"}}, "of: the run 'widths' does not fit here"),
         ({"kind": "kurtosis"}, "the key 'of' is missing"),
     ],
 )

@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from prunefield.errors import UsageError
 from prunefield.measure.localisation import participate
+from prunefield.plugin import Nested
 from prunefield.runs import Record, Run, State
-from prunefield.runs.neuron import check_task, first_weights
-from prunefield.tasks import Task
+from prunefield.runs.neuron import first_weights
+from prunefield.tasks._discrimination import Discrimination
 from prunefield.theory.amplifier import cubic
 from prunefield.theory.flow import integrate
 
@@ -25,7 +26,7 @@ class Flow(Run):
     (inits, N) and `ipr` (inits,) at its time.
     """
 
-    task: Task = Field(description="the data: a lengthscale discrimination task")
+    task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
     seed: int = Field(default=0, ge=0, description="the seed of the first weights")
     inits: int = Field(default=8, ge=1, description="how many first weights are followed")
     init_scale: float = Field(default=1e-3, gt=0, description="first weights have the variance init_scale·2/(N+1)")
@@ -34,19 +35,14 @@ class Flow(Run):
     record_every: float = Field(default=2.5, gt=0, description="time between two records")
     tolerance: float = Field(default=1e-6, gt=0, le=1e-2, description="relative error allowed in a step")
 
-    @field_validator("task")
-    @classmethod
-    def _check(cls, task: Task) -> Task:
-        return check_task(task)
-
     @model_validator(mode="after")
     def _check_cubic(self) -> "Flow":
-        if self.amplifier == "cubic" and not math.isfinite(check_task(self.task).kurtosis()):
-            raise UsageError(f"the kurtosis of {check_task(self.task).title} is infinite: no cubic; use 'exact'")
+        if self.amplifier == "cubic" and not math.isfinite(self.task.kurtosis()):
+            raise UsageError(f"the kurtosis of {self.task.title} is infinite: no cubic; use 'exact'")
         return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:
-        task = check_task(self.task)
+        task = self.task
         short, long = task.covariance(0), task.covariance(1)
         w = state.tensor("weights", lambda: first_weights(self.seed, self.inits, task.size, self.init_scale))
         stops = self._stops()
@@ -73,7 +69,7 @@ class Flow(Run):
         return stops if math.isclose(stops[-1], self.time) else [*stops, self.time]
 
     def _amplify(self, a: Tensor) -> Tensor:
-        task = check_task(self.task)
+        task = self.task
         return task.amplifier(a) if self.amplifier == "exact" else cubic(a, task.kurtosis())
 
     def _record(self, time: float, w: Tensor) -> Record:
@@ -84,5 +80,5 @@ class Flow(Run):
         # Measured on one core: φ is evaluated some 60 times at the start of a leg and 9 times in a unit of time; each
         # takes 0.25 ms, and where φ is exact 0.5 µs for each weight.
         evaluations = 60 * math.ceil(len(self._stops()) / LEG) + 9 * self.time
-        weights = self.inits * check_task(self.task).size
+        weights = self.inits * self.task.size
         return evaluations * (2.5e-4 + weights * (5e-7 if self.amplifier == "exact" else 1e-8))

@@ -1,16 +1,17 @@
 """Kurtosis of the pre-activations that the masks of a pruning run give at the rewind point."""
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import torch
-from pydantic import Field, field_validator
+from pydantic import Field
 from torch import Tensor
 
 from prunefield import seeds
 from prunefield.measure.kurtosis import gaussian_kurtosis, kurtosis, kurtosis_per_class
+from prunefield.plugin import Nested
 from prunefield.runs import Record, Run, State, Value
 from prunefield.runs.imp import METHODS, Imp, read_masks
-from prunefield.runs.widths import check_imp
 from prunefield.tasks import Batch, Task
 
 
@@ -23,23 +24,18 @@ class Kurtosis(Run):
     Gaussian pre-activations give for as many images. Tensors: both per unit. Biases only translate λ and are left out.
     """
 
-    of: Run = Field(description="the imp run whose masks are measured")
+    of: Annotated[Imp, Nested()] = Field(description="the imp run whose masks are measured")
     per_class: int = Field(default=50, ge=2, description="images of each class")
-
-    @field_validator("of")
-    @classmethod
-    def _check_of(cls, of: Run) -> Run:
-        return check_imp(of)
 
     def seconds(self) -> float:
         # Measured: products at 5e10 a second and moments of 30 ns a pre-activation on one core; images 30 µs each.
-        imp = check_imp(self.of)
+        imp = self.of
         images = self.per_class * imp.task.classes
         each = images * imp.hidden[0] * (4e-11 * imp.widths[0] + 3e-8)
         return each * len(METHODS) * (imp.rounds + 1) + 4e-5 * images + 0.5
 
     def __call__(self, state: State) -> Iterator[Record | None]:
-        imp = check_imp(self.of)
+        imp = self.of
         records = state.read(imp).records
         batch = balanced(imp.task, self.per_class, generator=seeds.generator(imp.seed, "kurtosis"))
         weight = rewound_weight(imp, records[0].tensors)

@@ -1,18 +1,18 @@
 """One ReLU neuron learning online, from many first weights at once."""
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
-from pydantic import Field, field_validator
+from pydantic import Field
 from torch import Tensor
 
 from prunefield import seeds
-from prunefield.errors import RunError, UsageError
+from prunefield.errors import RunError
 from prunefield.measure.localisation import participate
 from prunefield.nets.glorot import draw_glorot
+from prunefield.plugin import Nested
 from prunefield.runs import Record, Run, State
-from prunefield.tasks import Task
 from prunefield.tasks._discrimination import Discrimination
 
 DTYPES = {"float64": torch.float64, "float32": torch.float32}
@@ -25,7 +25,7 @@ class Neuron(Run):
     `weights` (inits, N) before its step, and `loss` and `ipr` (inits,); its time is steps × rate.
     """
 
-    task: Task = Field(description="the data: a lengthscale discrimination task")
+    task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
     seed: int = Field(default=0, ge=0, description="the seed of first weights and data")
     inits: int = Field(default=8, ge=1, description="how many first weights are trained side by side")
     init_scale: float = Field(default=1e-3, gt=0, description="first weights have the variance init_scale·2/(N+1)")
@@ -35,13 +35,8 @@ class Neuron(Run):
     record_every: int = Field(default=10, ge=1, description="steps between two records; the last is always recorded")
     dtype: Literal["float64", "float32"] = Field(default="float64", description="the precision of the dynamics")
 
-    @field_validator("task")
-    @classmethod
-    def _check(cls, task: Task) -> Task:
-        return check_task(task)
-
     def __call__(self, state: State) -> Iterator[Record | None]:
-        task, dtype = check_task(self.task), DTYPES[self.dtype]
+        task, dtype = self.task, DTYPES[self.dtype]
         data = state.generator(self.seed, "data")
         w = state.tensor("weights", lambda: first_weights(self.seed, self.inits, task.size, self.init_scale).to(dtype))
         for step in range(state.values.get("step", 0), self.steps + 1):
@@ -69,7 +64,7 @@ class Neuron(Run):
     def seconds(self) -> float:
         # Measured on one core with 40 sites: 0.2 ms a step and, for each value of a batch, 40 to 75 ns to draw it
         # (Ising is the fastest, Kur the slowest) and 0.3 ns for each neuron.
-        values = self.batch * check_task(self.task).size
+        values = self.batch * self.task.size
         return (self.steps + 1) * (2e-4 + values * (5.5e-8 + 3e-10 * self.inits))
 
 
@@ -80,10 +75,3 @@ def first_weights(seed: int, inits: int, size: int, scale: float) -> Tensor:
     True
     """
     return draw_glorot(inits, size, 1, scale=scale, generator=seeds.generator(seed, "init"))
-
-
-def check_task(task: Task) -> Discrimination:
-    """The task, if it is one whose covariances and amplifier are known."""
-    if not isinstance(task, Discrimination):
-        raise UsageError(f"task must be a lengthscale discrimination (ising, nlgp, kur), got {task.kind()!r}")
-    return task

@@ -1,13 +1,14 @@
 """Width of the receptive fields in the masks of a pruning run."""
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import torch
-from pydantic import Field, field_validator
+from pydantic import Field
 from torch import Tensor
 
-from prunefield.errors import UsageError
 from prunefield.measure.widths import Fit, bounds, measure_widths
+from prunefield.plugin import Nested
 from prunefield.runs import Record, Run, State
 from prunefield.runs.imp import METHODS, Imp, read_masks
 
@@ -21,22 +22,17 @@ class Widths(Run):
     differ from IMP's. Tensors: σx, σy and the kept count of each unit.
     """
 
-    of: Run = Field(description="the imp run whose masks are measured")
+    of: Annotated[Imp, Nested()] = Field(description="the imp run whose masks are measured")
     top: int = Field(default=120, ge=1, description="how many of the most connected units make up the first average")
     least: int = Field(default=10, ge=2, description="kept inputs that a unit of the second average needs")
 
-    @field_validator("of")
-    @classmethod
-    def _check_of(cls, of: Run) -> Run:
-        return check_imp(of)
-
     def seconds(self) -> float:
         # Measured: about 0.6 ms a unit and mask at 32×32, fit and transform together.
-        imp = check_imp(self.of)
+        imp = self.of
         return 6e-7 * imp.hidden[0] * imp.widths[0] / 3 * len(METHODS) * imp.rounds + 0.5
 
     def __call__(self, state: State) -> Iterator[Record | None]:
-        imp = check_imp(self.of)
+        imp = self.of
         records = state.read(imp).records
         ours = read_masks(imp, records, "imp")
         for index, method in enumerate(METHODS):
@@ -71,10 +67,3 @@ def summarise(fields: Tensor, fit: Fit, top: int, least: int) -> tuple[dict, dic
             values[f"mean_{axis}_{group}"] = widths.mean().item() if len(units) else None
             values[f"median_{axis}_{group}"] = widths.quantile(0.5).item() if len(units) else None
     return values, {"width_x": fit.width_x, "width_y": fit.width_y, "kept": kept.int()}
-
-
-def check_imp(run: Run) -> Imp:
-    """`run`, if it is of the kind imp."""
-    if not isinstance(run, Imp):
-        raise UsageError(f"of must be a run of the kind 'imp', got {run.kind()!r}")
-    return run

@@ -7,7 +7,7 @@ import torch
 
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
-from prunefield.runs.neuron import Neuron, check_task
+from prunefield.runs.neuron import Neuron
 from prunefield.tasks._discrimination import Discrimination
 from prunefield.theory.amplifier import SLOPE, cubic
 
@@ -27,13 +27,13 @@ def draw(results: Mapping[Run, Result]) -> "Figure":
     from matplotlib.figure import Figure
 
     neurons = sorted((run for run in results if isinstance(run, Neuron)), key=lambda run: -run.batch)
-    shown = {check_task(run.task).title: run for run in neurons}
-    names = [check_task(run.task).title for run in results if isinstance(run, Neuron)]
+    shown = {run.task.title: run for run in neurons}
+    names = [run.task.title for run in results if isinstance(run, Neuron)]
     figure = Figure(figsize=(13, 7), layout="constrained")
     rows = figure.subplots(len(shown), 5, squeeze=False)
     for axes, name in zip(rows, dict.fromkeys(names), strict=True):
         neuron = shown[name]
-        task = check_task(neuron.task)
+        task = neuron.task
         _draw_marginal(axes[0], task)
         _draw_amplifier(axes[1], task)
         _draw_fields(axes[2], results[neuron])

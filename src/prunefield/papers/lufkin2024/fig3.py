@@ -10,8 +10,8 @@ from prunefield.papers import Item, Scale
 from prunefield.papers.lufkin2024._fig3_claims import CLAIMS
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
-from prunefield.runs.neuron import Neuron, check_task
-from prunefield.tasks import Task
+from prunefield.runs.neuron import Neuron
+from prunefield.tasks._discrimination import Discrimination
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
@@ -49,7 +49,7 @@ class Fig3(Item):
 
     def runs(self, scale: Scale) -> list[Run]:
         inits, ising_batches, batch, records = SIZES[scale]
-        tasks: list[tuple[Task, tuple[int, ...]]] = [
+        tasks: list[tuple[Discrimination, tuple[int, ...]]] = [
             (Ising(), ising_batches),
             (Nlgp(g=0.01), (batch,)),
             (Kur(k=5.0), (batch,)),
@@ -82,7 +82,7 @@ def _rows(run: Run, result: Result) -> Iterator[dict[str, Any]]:
     """One row for each first weights: the field at the end, and what is known of the data."""
     if not isinstance(run, Neuron | Flow):
         return
-    task = check_task(run.task)
+    task = run.task
     a = torch.linspace(0, 1, 201, dtype=torch.float64)
     excess = task.amplifier(a) - SLOPE * a
     known = {
