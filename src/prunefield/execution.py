@@ -2,6 +2,7 @@
 
 import platform
 import time
+import traceback
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.metadata import version
@@ -49,11 +50,12 @@ def _execute(store: Store, run: Run, folder: Folder, device: str) -> None:
                 pace.saved(now, time.perf_counter())
         folder.finish(state, records, _made(device, time.perf_counter() - started))
     except Error as error:
-        folder.fail(str(error))
+        folder.fail(str(error), traceback.format_exc())
         raise
-    except (ArithmeticError, RuntimeError, ValueError) as error:
-        folder.fail(f"{type(error).__name__}: {error}")
-        raise RunError(f"{folder.name} failed: {type(error).__name__}: {error}".splitlines()[0]) from error
+    except Exception as error:
+        message = f"{type(error).__name__}: {error}".splitlines()[0]
+        folder.fail(message, traceback.format_exc())
+        raise RunError(f"{message} (`prunefield runs show {folder.name}` has the traceback)") from error
 
 
 class Pace:

@@ -45,8 +45,7 @@ class Store:
         self.root = Path(root)
         mark = self.root / "store.json"
         if not mark.exists():
-            make_folder(self.root / "runs")
-            make_folder(self.root / "locks")
+            make_folder(self.root)
             write_whole(mark, _json({"format": FORMAT}))
         made = _parse(mark).get("format")
         if not isinstance(made, int) or made > FORMAT:
@@ -54,6 +53,8 @@ class Store:
                 f"{self.root} is a store of format {made}, this prunefield knows formats up to {FORMAT}; "
                 "upgrade prunefield or name another folder with --out"
             )
+        make_folder(self.root / "runs")
+        make_folder(self.root / "locks")
 
     def folder(self, run: Run) -> "Folder":
         """Where a run is kept."""
@@ -142,8 +143,8 @@ class Folder:
         for name in ("checkpoint.safetensors", "progress"):
             (self.path / name).unlink(missing_ok=True)
 
-    def fail(self, message: str) -> None:
-        write_whole(self.path / "failure.json", _json({"message": message}))
+    def fail(self, message: str, traceback: str) -> None:
+        write_whole(self.path / "failure.json", _json({"message": message, "traceback": traceback}))
 
     def show_progress(self, fraction: float) -> None:
         """For progress bars in any process; losing it would harm nothing, so it is not written with care."""
