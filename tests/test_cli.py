@@ -121,6 +121,18 @@ def test_a_sweep_runs_every_combination(capsys, study, out):
     assert len({run["digest"] for run in runs}) == 4
 
 
+def test_a_sweep_prints_one_row_per_run_with_what_was_swept(capsys, study, out):
+    assert main(["sweep", study(SWEEP), *out]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["run", "seed", "scale", "step", "mean"]
+    assert [line.split()[1:4] for line in lines[2:]] == [
+        ["1", "1", "49"],
+        ["1", "3", "49"],
+        ["2", "1", "49"],
+        ["2", "3", "49"],
+    ]
+
+
 def test_a_dry_run_executes_nothing(capsys, study, tmp_path):
     assert main(["sweep", study(SWEEP), "--dry-run", "--json", "--out", str(tmp_path / "absent")]) == 0
     plan = json.loads(capsys.readouterr().out)

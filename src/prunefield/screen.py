@@ -22,7 +22,9 @@ def console() -> Console:
 
 def show(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
     """Prints a plain table."""
-    table = Table(*columns, title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    if title:
+        print(title)
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*(escape(str(cell)) for cell in row))
     console().print(table)

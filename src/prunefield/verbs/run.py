@@ -9,9 +9,9 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prunefield.errors import UsageError
 from prunefield.names import modules
@@ -41,7 +41,7 @@ def execute(args: Namespace) -> int:
 def carry(args: Namespace, studies: "Sequence[Run]") -> int:
     """Executes studies and prints their records."""
     from prunefield.execution import carry_out, order
-    from prunefield.screen import progress, show
+    from prunefield.screen import progress
 
     engine = engine_of(args)
     if args.dry_run:
@@ -57,14 +57,40 @@ def carry(args: Namespace, studies: "Sequence[Run]") -> int:
             for study, result in results.items()
         ]
         print_json({"runs": done, "failures": {run.folder: reason for run, reason in failures.items()}})
-    else:
+    elif len(studies) == 1:
         for study, result in results.items():
-            columns = list(dict.fromkeys(key for values in result.values for key in values))
-            rows = [[_short(values.get(key, "")) for key in columns] for values in result.values]
-            show(columns, rows, title=str(store.folder(study).path))
+            show_rows(result.values, title=str(store.folder(study).path))
+    else:
+        flat = {study: flatten(study.settings()) for study in studies}
+        swept = [key for key in flat[studies[0]] if len({str(settings.get(key)) for settings in flat.values()}) > 1]
+        rows = [
+            {"run": study.folder} | {key: flat[study].get(key) for key in swept} | result.values[-1]
+            for study, result in results.items()
+        ]
+        show_rows(rows, title=f"the last record of each run in {store.root}")
     for run, reason in failures.items():
         print(f"prunefield: {run.folder} failed: {reason}", file=sys.stderr)
     return 1 if failures else 0
+
+
+def flatten(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings with dotted keys.
+
+    >>> flatten({"seed": 1, "task": {"g": 3}})
+    {'seed': 1, 'task.g': 3}
+    """
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat
+
+
+def show_rows(rows: Sequence[Mapping[str, Any]], *, title: str) -> None:
+    """Prints records as a table."""
+    from prunefield.screen import show
+
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    show(columns, [[_short(row.get(key, "")) for key in columns] for row in rows], title=title)
 
 
 def _short(value: object) -> object:
