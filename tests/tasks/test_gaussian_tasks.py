@@ -9,17 +9,29 @@ from scipy.stats import kstest, norm
 
 from prunefield.errors import UsageError
 from prunefield.tasks import Task
+from prunefield.tasks.gaussian import Gaussian
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
 
 # With a large g, erf rounds to ±1, and no test of a continuous law can be made.
-TASKS = [Nlgp(g=0.01), Nlgp(g=1.0), Kur(k=5.0), Kur(k=10.0)]
+THREE = (0.5, 1.0, 2.0)
+TASKS = [
+    Gaussian(),
+    Nlgp(g=0.01),
+    Nlgp(g=1.0),
+    Kur(k=5.0),
+    Kur(k=10.0),
+    Gaussian(size=20, lengthscales=THREE),
+    Gaussian(size=7, dimensions=2, lengthscales=(0.5, 1.0)),
+    Nlgp(g=1.0, size=12, dimensions=2, lengthscales=THREE[:2]),
+    Kur(k=10.0, size=6, dimensions=2, lengthscales=(0.3, 0.6)),
+]
 
 
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.title)
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: f"{task.title} {task.shape}")
 def test_samples_have_the_covariance_and_the_marginal(task):
     x, y = task.sample(60_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    for label in (0, 1):
+    for label in range(task.classes):
         chosen = x[y == label]
         seen = chosen.T @ chosen / len(chosen)
         # Five standard errors where every fourth moment is at most κ, six for the largest of 1600.
@@ -96,7 +108,10 @@ def test_the_kurtosis_of_nlgp():
         ({"kind": "kur", "lengthscales": (1, 15)}, "15 is too long for a ring of 40 sites; the longest is 5.74"),
         ({"kind": "nlgp", "g": 0}, "g: .*greater than 0"),
         ({"kind": "nlgp", "lengthscales": (3, 3)}, "0 < ξ0 < ξ1"),
-        ({"kind": "nlgp", "lengthscales": (3, 1)}, "class 1 is the longer one"),
+        ({"kind": "nlgp", "lengthscales": (3, 1)}, "class 1 is longer than class 0"),
+        ({"kind": "nlgp", "lengthscales": (1, 2, 2)}, "got 1, 2, 2"),
+        ({"kind": "nlgp", "lengthscales": (1,)}, "lengthscales: .*at least 2"),
+        ({"kind": "gaussian", "dimensions": 3}, "dimensions: "),
         ({"kind": "nlgp", "size": 3}, "size: .*greater than or equal to 4"),
     ],
 )

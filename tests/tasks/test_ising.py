@@ -38,6 +38,26 @@ def test_the_covariance_is_that_of_all_states(size):
         assert torch.allclose(task.covariance(label), states.T @ (weight[:, None] * states), atol=1e-13)
 
 
+def test_gibbs_comes_to_the_same_law_in_the_end():
+    n = 60_000
+    for sweeps, near in ((60, True), (1, False)):
+        task = Ising(size=6, couplings=(0.3, 0.7), sampler="gibbs", sweeps=sweeps)
+        _, expected = _enumerate(6, 0.7)
+        x = task.draw(torch.ones(n, dtype=torch.int64), generator=torch.Generator().manual_seed(2))
+        counts = torch.bincount(((x > 0) * 2 ** torch.arange(5, -1, -1)).sum(1), minlength=64)
+        chi = ((counts - n * expected) ** 2 / (n * expected)).sum().item()
+        assert (chi < 63 + 5 * (2 * 63) ** 0.5) == near
+
+
+def test_three_couplings_are_three_classes():
+    task = Ising(size=12, couplings=(0.2, 0.6, 1.0))
+    x, y = task.sample(60_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert task.classes == 3
+    for label in range(3):
+        chosen = x[y == label]
+        assert (chosen.T @ chosen / len(chosen) - task.covariance(label)).abs().max() < 6 / len(chosen) ** 0.5
+
+
 def test_long_rings_have_the_known_correlations():
     task = Ising()
     x, y = task.sample(60_000, generator=torch.Generator().manual_seed(0))
@@ -78,9 +98,12 @@ def test_the_distribution_function_steps_at_both_spins():
     [
         ({"size": 3}, "size: .*greater than or equal to 4"),
         ({"couplings": (0.7, 0.7)}, "0 ≤ J0 < J1"),
-        ({"couplings": (0.7, 0.3)}, "class 1 is the longer one"),
+        ({"couplings": (0.7, 0.3)}, "class 1 is longer than class 0"),
         ({"couplings": (-0.1, 0.3)}, "0 ≤ J0 < J1"),
         ({"couplings": (0.1, 30.0)}, "at most 20"),
+        ({"couplings": (0.1, 0.5, 0.4)}, "got 0.1, 0.5, 0.4"),
+        ({"couplings": (0.1,)}, "couplings: .*at least 2"),
+        ({"sampler": "gibbs", "size": 7}, "needs an even size"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):

@@ -45,3 +45,16 @@ def test_a_lengthscale_that_no_ring_carries_is_refused_and_the_longest_named():
     fields.root(40, fields.limit(40))
     with pytest.raises(UsageError):
         fields.root(40, fields.limit(40) + 0.02)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_long_sides_are_smoothed_by_ffts_to_the_same_fields(dimensions):
+    size = fields.PRODUCT + 3
+    roots = torch.stack([fields.root(size, 1.0), fields.root(size, 3.0)])
+    labels = torch.tensor([0, 1, 1])
+    noise = torch.randn(3, size**dimensions, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    seen = fields.correlate_noise(noise, labels, roots, dimensions)
+    for label, row, field in zip(labels, noise, seen, strict=True):
+        whole = row @ roots[label] if dimensions == 1 else roots[label] @ row.view(size, size) @ roots[label]
+        assert torch.allclose(field, whole.flatten(), atol=1e-12)
+    assert torch.allclose(fields.correlate_noise(noise[1:], labels[1:], roots, dimensions), seen[1:], atol=1e-12)

@@ -38,7 +38,7 @@ class Neuron(Run):
     def __call__(self, state: State) -> Iterator[Record | None]:
         task, dtype = self.task, DTYPES[self.dtype]
         data = state.generator(self.seed, "data")
-        w = state.tensor("weights", lambda: first_weights(self.seed, self.inits, task.size, self.init_scale).to(dtype))
+        w = state.tensor("weights", lambda: first_weights(self.seed, self.inits, task.sites, self.init_scale).to(dtype))
         for step in range(state.values.get("step", 0), self.steps + 1):
             x, y = task.sample(self.batch, generator=data, dtype=dtype)
             x, y = x.to(state.device), y.to(state.device)
@@ -64,7 +64,7 @@ class Neuron(Run):
     def seconds(self) -> float:
         # Measured on one core with 40 sites: 0.2 ms a step and, for each value of a batch, 40 to 75 ns to draw it
         # (Ising is the fastest, Kur the slowest) and 0.3 ns for each neuron.
-        values = self.batch * self.task.size
+        values = self.batch * self.task.sites
         return (self.steps + 1) * (2e-4 + values * (5.5e-8 + 3e-10 * self.inits))
 
 

@@ -1,5 +1,6 @@
 """What the lengthscale discrimination tasks of lufkin2024 (§2.3) have in common."""
 
+import math
 from abc import abstractmethod
 
 import torch
@@ -10,33 +11,35 @@ from prunefield.tasks import Batch, Task
 
 
 class Discrimination(Task):
-    """Tell two laws of fields on a ring apart by their lengthscale; both have the same marginal, of unit variance.
+    """Tell laws of periodic fields apart by their lengthscale; all have the same marginal, of unit variance.
 
-    Label 1 has the longer lengthscale. Labels are drawn uniformly and independently, one for each example.
+    A higher label has a longer lengthscale; the paper has two. Labels are drawn uniformly and independently, one for
+    each example.
     """
 
-    size: int = Field(default=40, ge=4, description="the number of sites N on the ring")
+    size: int = Field(default=40, ge=4, description="the number of sites N on the ring, or on each side of a torus")
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (self.size,)
 
     @property
-    def classes(self) -> int:
-        return 2
+    def sites(self) -> int:
+        """How many values a field has."""
+        return math.prod(self.shape)
 
     def sample(self, n: int, *, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Batch:
         """`n` examples. They are drawn in float64 and rounded, so that both precisions see the same examples."""
-        y = torch.randint(2, (n,), generator=generator)
+        y = torch.randint(self.classes, (n,), generator=generator)
         return Batch(self.draw(y, generator=generator).to(dtype), y)
 
     @abstractmethod
     def draw(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
-        """One field for each label, shape (n, size), float64."""
+        """One field for each label, shape (n, sites), float64."""
 
     @abstractmethod
     def covariance(self, label: int) -> Tensor:
-        """The covariance Σ of the class, shape (size, size), float64."""
+        """The covariance Σ of the class, shape (sites, sites), float64."""
 
     @abstractmethod
     def kurtosis(self) -> float:

@@ -1,23 +1,57 @@
-"""The latent Gaussian field behind NLGP and Kur (lufkin2024, §2.3)."""
+"""What the tasks that are made from a Gaussian field have in common (lufkin2024, §2.3)."""
 
 from functools import cache
+from typing import Literal, Self
 
 import torch
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from prunefield.errors import UsageError
+from prunefield.tasks._discrimination import Discrimination
 from prunefield.theory import fields
 
 
-def check_lengthscales(size: int, lengthscales: tuple[float, float]) -> None:
-    """Refuses lengthscales that are not 0 < ξ₀ < ξ₁, or too long for the ring."""
-    short, long = lengthscales
-    if not 0 < short < long:
-        raise UsageError(f"lengthscales must be 0 < ξ0 < ξ1: class 1 is the longer one (got {short:g}, {long:g})")
-    stack_roots(size, lengthscales)
+class Latent(Discrimination):
+    """A task whose fields come from a Gaussian field z with the covariance exp(−d²/ξ²), on a ring or a torus."""
+
+    lengthscales: tuple[float, ...] = Field(
+        default=(1.0, 3.0), min_length=2, description="the lengthscale ξ of each class, longer from class to class"
+    )
+    dimensions: Literal[1, 2] = Field(default=1, description="1: a ring of sites, 2: a torus of size × size sites")
+
+    @model_validator(mode="after")
+    def _check_lengthscales(self) -> Self:
+        steps = zip((0.0, *self.lengthscales), self.lengthscales, strict=False)
+        if not all(short < long for short, long in steps):
+            got = ", ".join(f"{lengthscale:g}" for lengthscale in self.lengthscales)
+            raise UsageError(f"lengthscales must be 0 < ξ0 < ξ1 < …: class 1 is longer than class 0 (got {got})")
+        _stack_roots(self.size, self.lengthscales)
+        return self
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.size,) * self.dimensions
+
+    @property
+    def classes(self) -> int:
+        return len(self.lengthscales)
+
+    def correlate(self, label: int) -> Tensor:
+        """The covariance of site 0 of z with every site, shape `shape`."""
+        return fields.correlate(self.size, self.lengthscales[label], self.dimensions)
+
+    def draw_latent(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
+        """The field z for each label, shape (n, sites)."""
+        roots = _stack_roots(self.size, self.lengthscales)
+        return fields.sample(labels, roots, dimensions=self.dimensions, generator=generator)
+
+    def correlate_noise(self, noise: Tensor, labels: Tensor) -> Tensor:
+        """The fields that rows of white noise of shape (n, sites) become."""
+        return fields.correlate_noise(noise, labels, _stack_roots(self.size, self.lengthscales), self.dimensions)
 
 
 @cache
-def stack_roots(size: int, lengthscales: tuple[float, float]) -> Tensor:
-    """The square roots of both covariances, shape (2, size, size)."""
+def _stack_roots(size: int, lengthscales: tuple[float, ...]) -> Tensor:
+    """The square roots of the covariances on the ring, shape (classes, size, size)."""
     return torch.stack([fields.root(size, lengthscale) for lengthscale in lengthscales])

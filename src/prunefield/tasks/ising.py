@@ -1,5 +1,7 @@
 """Spins on a ring, told apart by how strongly neighbours agree."""
 
+from typing import Literal
+
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor
@@ -19,35 +21,64 @@ class Ising(Discrimination):
     16.0
     """
 
-    couplings: tuple[float, float] = Field(
-        default=(0.3, 0.7), description="the coupling J of class 0 and, stronger, that of class 1"
+    couplings: tuple[float, ...] = Field(
+        default=(0.3, 0.7), min_length=2, description="the coupling J of each class, stronger from class to class"
+    )
+    sampler: Literal["exact", "gibbs"] = Field(
+        default="exact", description="exact, or for comparison a Markov chain that may not have come to equilibrium"
+    )
+    sweeps: int = Field(
+        default=50, ge=1, description="for gibbs: how often every spin is drawn anew, from a random start"
     )
 
     @model_validator(mode="after")
     def _check(self) -> "Ising":
-        weak, strong = self.couplings
-        if not 0 <= weak < strong:
-            raise UsageError(f"couplings must be 0 ≤ J0 < J1: class 1 is the longer one (got {weak:g}, {strong:g})")
-        if strong > 20:
-            raise UsageError(f"couplings must be at most 20, beyond which all spins agree (got {strong:g})")
+        steps = zip(self.couplings, self.couplings[1:], strict=False)
+        got = ", ".join(f"{coupling:g}" for coupling in self.couplings)
+        if self.couplings[0] < 0 or not all(weak < strong for weak, strong in steps):
+            raise UsageError(f"couplings must be 0 ≤ J0 < J1 < …: class 1 is longer than class 0 (got {got})")
+        if self.couplings[-1] > 20:
+            raise UsageError(f"couplings must be at most 20, beyond which all spins agree (got {got})")
+        if self.sampler == "gibbs" and self.size % 2:
+            raise UsageError(f"the sampler 'gibbs' updates every other site and needs an even size (got {self.size})")
         return self
 
     @property
     def title(self) -> str:
         return "Ising"
 
+    @property
+    def classes(self) -> int:
+        return len(self.couplings)
+
     def draw(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
+        return (self._draw_exactly if self.sampler == "exact" else self._draw_by_gibbs)(labels, generator)
+
+    def _draw_by_gibbs(self, labels: Tensor, generator: torch.Generator) -> Tensor:
+        """A sweep draws all even sites given the odd ones and then the odd ones: P(xᵢ = 1) = 1/(1 + e^(−2J(l+r)))."""
+        double = 2 * torch.tensor(self.couplings, dtype=torch.float64)[labels][:, None]
+        shape = (len(labels), self.size // 2)
+        even, odd = (2.0 * torch.randint(2, shape, dtype=torch.float64, generator=generator) - 1 for _ in range(2))
+        for _ in range(self.sweeps):
+            for own, other, shift in ((even, odd, 1), (odd, even, -1)):
+                chance = torch.sigmoid(double * (other + other.roll(shift, 1)))
+                up = torch.rand(shape, dtype=torch.float64, generator=generator) < chance
+                own.copy_(up).mul_(2).sub_(1)
+        return torch.stack((even, odd), 2).flatten(1)
+
+    def _draw_exactly(self, labels: Tensor, generator: torch.Generator) -> Tensor:
         closed = torch.tensor(self.couplings, dtype=torch.float64).tanh()[labels][:, None]
         whole = closed**self.size
         u = torch.rand(len(labels), self.size + 2, dtype=torch.float64, generator=generator)
-        sign, all_closed, bonds = u[:, :1] < 0.5, u[:, 1:2] < whole / (1 + whole), u[:, 2:]
+        sign, bonds = u[:, :1] < 0.5, u[:, 2:]
+        closed = torch.where(u[:, 1:2] < whole / (1 + whole), 2.0, closed)  # above 1: all of them
         # Bond i stands before site i. An open bond draws a new sign, which differs from the last one half the time.
-        opened = (bonds >= closed).logical_and_(~all_closed)
-        flipped = (bonds >= (1 + closed) / 2).logical_and_(~all_closed)
-        parity = flipped.cumsum(1, dtype=torch.int32).add_(sign).bitwise_and_(1)
+        opened, flipped = bonds >= closed, bonds >= (1 + closed) / 2
+        # Bytes are enough: a sum that wraps round at 256 keeps its parity.
+        parity = flipped.cumsum(1, dtype=torch.uint8).add_(sign).bitwise_and_(1)
         # Sites before the first open bond belong to the cluster that comes round the ring from the last site.
-        early = opened.cumsum(1, dtype=torch.int32) == 0
-        return 1 - 2 * torch.where(early, parity[:, -1:], parity).to(torch.float64)
+        early = torch.arange(self.size) < opened.view(torch.uint8).argmax(1, keepdim=True)
+        return torch.where(early, parity[:, -1:], parity).to(torch.float64).mul_(-2).add_(1)
 
     def covariance(self, label: int) -> Tensor:
         """E[xᵢxⱼ] = (aᵈ + aᴺ⁻ᵈ)/(1 + aᴺ), a = tanh J, d = |i−j|."""

@@ -1,4 +1,4 @@
-"""A Gaussian field on a ring with its marginal law exchanged for one of any kurtosis."""
+"""A Gaussian field with its marginal law exchanged for one of any kurtosis."""
 
 import math
 from functools import cache
@@ -9,13 +9,12 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from prunefield.errors import UsageError
-from prunefield.tasks._discrimination import Discrimination
-from prunefield.tasks._latent import check_lengthscales, stack_roots
+from prunefield.tasks._latent import Latent
 from prunefield.theory import amplifier, copula, fields
 from prunefield.theory.quadrature import FAR, panels
 
 
-class Kur(Discrimination):
+class Kur(Latent):
     """Kur(k) (lufkin2024, Eq. 4): x = F⁻¹(Φ(z))/s with F⁻¹(p) = u/(1−|u|ᵏ)^(1/k), u = 2p−1, s its exact deviation.
 
     z has the covariance exp(−d²/ξ²). Tails fall as |x|⁻⁽ᵏ⁺¹⁾, so the kurtosis is infinite for k ≤ 4, crosses that of
@@ -26,15 +25,11 @@ class Kur(Discrimination):
     """
 
     k: float = Field(default=5.0, le=1e6, description="the exponent, above 2: small is heavy-tailed, large uniform")
-    lengthscales: tuple[float, float] = Field(
-        default=(1.0, 3.0), description="the lengthscale ξ of class 0 and, longer, that of class 1"
-    )
 
     @model_validator(mode="after")
     def _check(self) -> "Kur":
         if self.k <= 2:
             raise UsageError(f"k must be above 2, below which the variance is infinite (got {self.k:g})")
-        check_lengthscales(self.size, self.lengthscales)
         return self
 
     @property
@@ -51,11 +46,11 @@ class Kur(Discrimination):
         return squash(z, self.k)
 
     def draw(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
-        return self.squash(fields.sample(labels, stack_roots(self.size, self.lengthscales), generator=generator))
+        return self.squash(self.draw_latent(labels, generator=generator))
 
     def covariance(self, label: int) -> Tensor:
         """E[xᵢxⱼ] from the Hermite series of F⁻¹∘Φ; it has no closed form."""
-        return fields.wrap(_correlate(self.k, self.size, self.lengthscales[label]))
+        return fields.wrap(_correlate(self.k, self.size, self.lengthscales[label], self.dimensions))
 
     def kurtosis(self) -> float:
         return moment(self.k, 4) / moment(self.k, 2) ** 2
@@ -100,5 +95,5 @@ def squash(z: Tensor, k: float) -> Tensor:
 
 
 @cache
-def _correlate(k: float, size: int, lengthscale: float) -> Tensor:
-    return copula.correlate(lambda z: squash(z, k), fields.correlate(size, lengthscale))
+def _correlate(k: float, size: int, lengthscale: float, dimensions: int) -> Tensor:
+    return copula.correlate(lambda z: squash(z, k), fields.correlate(size, lengthscale, dimensions))

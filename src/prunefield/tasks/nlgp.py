@@ -1,19 +1,18 @@
-"""A Gaussian field on a ring, squashed towards ±1."""
+"""A Gaussian field on a ring or a torus, squashed towards ±1."""
 
 import math
 from functools import cache
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor
 
-from prunefield.tasks._discrimination import Discrimination
-from prunefield.tasks._latent import check_lengthscales, stack_roots
+from prunefield.tasks._latent import Latent
 from prunefield.theory import amplifier, fields
 from prunefield.theory.quadrature import half_normal
 
 
-class Nlgp(Discrimination):
+class Nlgp(Latent):
     """The nonlinear Gaussian process (lufkin2024, Eq. 3): x = erf(g z)/Z, Z² = (2/π) asin(2g²/(1+2g²)).
 
     z has the covariance exp(−d²/ξ²). A small g leaves it Gaussian, a large one makes it ±1.
@@ -24,14 +23,6 @@ class Nlgp(Discrimination):
     """
 
     g: float = Field(default=0.01, gt=0, description="the gain: near 0 is Gaussian, large is binary")
-    lengthscales: tuple[float, float] = Field(
-        default=(1.0, 3.0), description="the lengthscale ξ of class 0 and, longer, that of class 1"
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> "Nlgp":
-        check_lengthscales(self.size, self.lengthscales)
-        return self
 
     @property
     def title(self) -> str:
@@ -47,12 +38,11 @@ class Nlgp(Discrimination):
         return torch.erf(self.g * z) / math.sqrt(2 / math.pi * math.asin(self._gain))
 
     def draw(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
-        return self.squash(fields.sample(labels, stack_roots(self.size, self.lengthscales), generator=generator))
+        return self.squash(self.draw_latent(labels, generator=generator))
 
     def covariance(self, label: int) -> Tensor:
         """E[xᵢxⱼ] = asin(q C)/asin(q), q = 2g²/(1+2g²), C the covariance of z."""
-        latent = fields.correlate(self.size, self.lengthscales[label])
-        return fields.wrap(torch.asin(self._gain * latent) / math.asin(self._gain))
+        return fields.wrap(torch.asin(self._gain * self.correlate(label)) / math.asin(self._gain))
 
     def kurtosis(self) -> float:
         """E x⁴ by quadrature: four arcs of a sphere have no closed form."""

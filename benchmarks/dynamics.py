@@ -1,0 +1,87 @@
+"""One neuron from many first weights: against drawing its Gaussian numbers alone, and against a loop over neurons.
+
+The limit is `torch.randn` in float64, as many numbers as the run needs, batch by batch. The peer is what one would
+write first: one neuron after the other, each with data of its own, drawn by numpy with the dense square root of Σ
+(made once for each class), squashed by scipy's erf. It is timed for one neuron and 200 steps and scaled up.
+"""
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from benchmarks import Case
+from prunefield.runs import State
+from prunefield.runs.neuron import Neuron
+from prunefield.tasks.nlgp import Nlgp
+
+INITS, STEPS, BATCH, SIZE, GAIN = 30, 2000, 1000, 40, 3.0
+PEER_STEPS = 200
+
+
+def cases() -> Iterator[Case]:
+    run = make(SIZE, INITS, BATCH, STEPS)
+    yield Case(
+        f"{INITS} neurons, {STEPS} steps of {BATCH}, N = {SIZE}",
+        lambda: exhaust(run),
+        peer=lambda: loop(PEER_STEPS) * INITS * STEPS / PEER_STEPS,
+        peer_name=f"numpy, neuron by neuron, scaled from {PEER_STEPS} steps of one",
+        limit=lambda: draw(run),
+        limit_name="torch.randn, float64",
+        rounds=3,
+        target="at most 3 × limit and 0.05 × peer",
+    )
+    sizes = [(size, INITS, BATCH) for size in (40, 160, 640, 1024, 4096)]
+    inits = [(SIZE, inits, BATCH) for inits in (1, 10, 100, 1000)]
+    batches = [(SIZE, INITS, batch) for batch in (100, 10_000)]
+    for size, count, batch in (*sizes, *inits, *batches):
+        steps = max(3, 20_000_000 // (batch * (size + count)))
+        small = make(size, count, batch, steps)
+        yield Case(
+            f"N = {size}, {count} neurons, batch {batch}, {steps} steps",
+            lambda run=small: exhaust(run),
+            limit=lambda run=small: draw(run),
+            limit_name="torch.randn, float64",
+            rounds=2,
+        )
+
+
+def make(size: int, inits: int, batch: int, steps: int) -> Neuron:
+    task = Nlgp(g=GAIN, size=size)
+    task.sample(2, generator=torch.Generator())  # makes the square roots, which all runs share
+    return Neuron(task=task, inits=inits, batch=batch, steps=steps, record_every=100)
+
+
+def exhaust(run: Neuron) -> None:
+    for _ in run(State()):
+        pass
+
+
+def draw(run: Neuron) -> None:
+    """As many numbers as the run draws, which takes one batch more than its steps for the last loss."""
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(run.steps + 1):
+        torch.randn(run.batch, run.task.size, dtype=torch.float64, generator=generator)
+
+
+def loop(steps: int) -> float:
+    """The seconds of one neuron in numpy."""
+    from scipy.linalg import sqrtm
+    from scipy.special import erf
+
+    site = np.arange(SIZE)
+    distance = np.minimum(site, SIZE - site)[(site[:, None] - site) % SIZE]
+    roots = [np.real(sqrtm(np.exp(-((distance / xi) ** 2)))) for xi in (1.0, 3.0)]
+    scale = np.sqrt(2 / np.pi * np.arcsin(2 * GAIN**2 / (1 + 2 * GAIN**2)))
+    rng = np.random.default_rng(0)
+    w = 1e-2 * rng.standard_normal(SIZE)
+    begin = time.perf_counter()
+    for _ in range(steps):
+        y = rng.integers(2, size=BATCH)
+        z = rng.standard_normal((BATCH, SIZE))
+        z = np.where(y[:, None] == 1, z @ roots[1], z @ roots[0])
+        x = erf(GAIN * z) / scale
+        answer = np.maximum(x @ w, 0)
+        w -= 0.05 * 2 / BATCH * (((answer - y) * (answer > 0)) @ x)
+    return time.perf_counter() - begin

@@ -1,0 +1,26 @@
+"""Exact Ising samples against a Markov chain that comes close to the same law."""
+
+from collections.abc import Iterator
+
+import torch
+
+from benchmarks import Case
+from prunefield.tasks.ising import Ising
+
+NUMBER = 20_000
+
+
+def cases() -> Iterator[Case]:
+    """Both draw in float64 in the same process; 50 sweeps is what the authors use in training."""
+    labels = torch.ones(NUMBER, dtype=torch.int64)  # J = 0.7
+    exact, chain = Ising(), Ising(sampler="gibbs", sweeps=50)
+    stream = torch.Generator().manual_seed(0)
+    yield Case(
+        f"{NUMBER} samples, N = 40, J = 0.7",
+        lambda: exact.draw(labels, generator=stream),
+        peer=lambda: chain.draw(labels, generator=stream),
+        peer_name="checkerboard Gibbs, 50 sweeps",
+        limit=lambda: torch.rand(NUMBER, 42, dtype=torch.float64, generator=stream),
+        limit_name="its random numbers alone",
+        target="at most 1/25 × peer",
+    )

@@ -1,0 +1,126 @@
+"""The claims of `lufkin2024/fig7`, as pure functions of its table."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from prunefield.papers import Claim, Verdict
+from prunefield.papers.lufkin2024._fig6_claims import SCM
+from prunefield.papers.lufkin2024._units import (
+    NOISE,
+    WHITE,
+    compare_ranks,
+    count_signs,
+    describe,
+    numbers,
+    pick,
+    put,
+    whiten,
+)
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SIGMOID, RELU = "two-layer, sigmoid", "two-layer, relu"
+TIME = 80.0 * 5000  # of the sigmoid network in the authors' code
+
+
+def _judge(table: "DataFrame", measure: "Callable[[DataFrame], tuple[np.ndarray, str]]") -> Verdict:
+    """The verdict on the sigmoid networks of the largest rate, which is the authors'; what the others show is a note.
+
+    None on networks that were trained for less than half of the authors' time.
+    """
+    rows = pick(table, SIGMOID, "Kur(4)")
+    parts = [rows.query("rate == @rate") for rate in sorted(set(rows["rate"]), reverse=True)]
+    first, *rest = (count_signs(*measure(part)) for part in parts)
+    note = "; ".join(
+        f"with rate {part['rate'].iloc[0]:g}: {found.observed}" for part, found in zip(parts[1:], rest, strict=True)
+    )
+    time = numbers(parts[0], "time").min()
+    if time >= TIME / 2:
+        return replace(first, note=note)
+    note = f"trained to t = {time:g}; the authors' network, to t = {TIME:g}"
+    return replace(first, status="not testable at this scale", note=note)
+
+
+def _measure_locality(rows: "DataFrame") -> "tuple[np.ndarray, str]":
+    ipr = numbers(rows)
+    return ipr <= NOISE, f"IPR·N {describe(ipr)}, at most the {NOISE:g} of noise"
+
+
+def _measure_waves(rows: "DataFrame") -> "tuple[np.ndarray, str]":
+    wave, limit = numbers(rows, "wave") * numbers(rows, "size"), WHITE * numbers(rows, "size")
+    return wave > limit, f"mean wave number {describe(wave)}, above the {limit[0]:g} of white noise"
+
+
+def _check_local(table: "DataFrame") -> Verdict:
+    ipr = numbers(pick(table, RELU, "Kur(30)"))
+    note = "On 40 sites a Gaussian bump that is 12.5 sites wide at half of its height has IPR·N = 3, a wider one less."
+    return count_signs(ipr > NOISE, f"IPR·N {describe(ipr)}, above the {NOISE:g} of noise", note)
+
+
+def _check_contrast(table: "DataFrame") -> Verdict:
+    ours, gaussian = (numbers(pick(table, RELU, data)) for data in ("Kur(30)", "NLGP(0.01)"))
+    return compare_ranks(
+        ours, gaussian, f"IPR·N {describe(ours)}; the same network on NLGP(0.01): {describe(gaussian)}"
+    )
+
+
+def _check_less(table: "DataFrame") -> Verdict:
+    single, many = numbers(pick(table, "neuron", "Kur(30)")), numbers(pick(table, RELU, "Kur(30)"))
+    return compare_ranks(single, many, f"IPR·N of single neurons {describe(single)}; of the units {describe(many)}")
+
+
+def _check_rest(table: "DataFrame") -> Verdict:
+    rows = pick(table, RELU, "Kur(30)").query("ipr_n <= @NOISE")
+    wave = numbers(rows, "wave") * numbers(rows, "size")
+    limit = WHITE / 2 * float(rows["size"].iloc[0])
+    return count_signs(wave < limit, f"mean wave number {describe(wave)}, below {limit:g}, half of that of white noise")
+
+
+CLAIMS = (
+    Claim(
+        "The fields of a two-layer sigmoid network on Kur(4) data are not localised",
+        "Fig. 7 top; §4.4",
+        "not localised; here: more units than chance at IPR·N ≤ 3",
+        lambda table: _judge(table, _measure_locality),
+        put(SIGMOID, "Kur(4)", "Kur(10)", SCM),
+    ),
+    Claim(
+        "They look like high-frequency oscillations",
+        "Fig. 7 top; §4.4",
+        "high frequency; here: a mean wave number above the N/4 of white noise",
+        lambda table: _judge(table, _measure_waves),
+        whiten,
+    ),
+    Claim(
+        "Most fields of a two-layer ReLU network on Kur(30) data are localised",
+        "Fig. 7 bottom; §4.4",
+        "3 of the 4 that are shown; here: more units than chance above IPR·N = 3",
+        _check_local,
+        put(RELU, "Kur(30)", "NLGP(0.01)"),
+    ),
+    Claim(
+        "A negative excess kurtosis makes them more local",
+        "§4.4",
+        "localisation is expected; here: more local than the same network on Gaussian data",
+        _check_contrast,
+        put(RELU, "Kur(30)", "NLGP(0.01)"),
+    ),
+    Claim(
+        "They are less local than the field of a single neuron",
+        "§4.4",
+        "less so than for a single neuron",
+        _check_less,
+        put(RELU, "Kur(30)", "Kur(30)", "neuron"),
+    ),
+    Claim(
+        "Those that are not localised are low-frequency oscillations",
+        "Fig. 7 bottom right; §4.4",
+        "low frequency; here: a mean wave number below N/8, white noise having N/4",
+        _check_rest,
+        whiten,
+    ),
+)

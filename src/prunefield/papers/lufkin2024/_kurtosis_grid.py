@@ -1,0 +1,89 @@
+"""The grid of data models, ordered by their kurtosis, that `lufkin2024/fig5` and `lufkin2024/claim3.2` share."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from prunefield.measure.localisation import participate
+from prunefield.papers import Scale
+from prunefield.papers.lufkin2024._frames import Frame
+from prunefield.runs import Result, Run
+from prunefield.runs.flow import Flow
+from prunefield.runs.neuron import Neuron
+from prunefield.tasks._discrimination import Discrimination
+from prunefield.tasks.kur import Kur
+from prunefield.tasks.nlgp import Nlgp
+
+SHORT, LONG = (0.3, 0.7), (1.0, 2.0)  # the lengthscales of Fig. 8, and those of the authors' nearest sweep
+GAINS = (0.01, 0.3, 0.5, 0.7, 1.0, 1.5, 3.0, 100.0)
+EXPONENTS = (4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 10.0, 30.0)
+# For each scale: first weights, learning rate, batch, steps.
+SIZES: dict[Scale, tuple[int, float, int, int]] = {
+    "smoke": (4, 0.1, 400, 1000),
+    "laptop": (30, 0.05, 1000, 4000),
+    "paper": (30, 0.02, 50_000, 10_000),
+}
+# At smoke scale Eq. 5 is integrated on the whole grid, but only these are simulated.
+SIMULATED = (
+    Nlgp(g=0.01, lengthscales=SHORT),
+    Nlgp(g=100.0, lengthscales=SHORT),
+    Kur(k=5.0, lengthscales=SHORT),
+    Kur(k=30.0, lengthscales=SHORT),
+    Nlgp(g=100.0, lengthscales=LONG),
+    Kur(k=5.0, lengthscales=LONG),
+)
+
+
+def list_tasks() -> Iterator[Discrimination]:
+    """NLGP and Kur tasks at both lengthscales."""
+    for lengthscales in (SHORT, LONG):
+        yield from (Nlgp(g=g, lengthscales=lengthscales) for g in GAINS)
+        yield from (Kur(k=k, lengthscales=lengthscales) for k in EXPONENTS)
+
+
+def list_runs(scale: Scale) -> list[Run]:
+    """For each task the simulation and, from the same first weights to the same time, Eq. 5."""
+    inits, rate, batch, steps = SIZES[scale]
+    runs: list[Run] = []
+    for task in list_tasks():
+        if scale != "smoke" or task in SIMULATED:
+            runs.append(Neuron(task=task, inits=inits, rate=rate, batch=batch, steps=steps, record_every=steps))
+        runs.append(Flow(task=task, inits=inits, time=rate * steps, record_every=rate * steps))
+    return runs
+
+
+def tabulate(results: Mapping[Run, Result]) -> Frame:
+    """One row for each first weights of each run: the family, the excess kurtosis in closed form, the final IPR."""
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for run, result in results.items():
+        if isinstance(run, Neuron | Flow) and isinstance(run.task, Nlgp | Kur):
+            task = run.task
+            known = {
+                "family": "NLGP" if isinstance(task, Nlgp) else "Kur",
+                "model": task.title,
+                "setting": ", ".join(f"{length:g}" for length in task.lengthscales),
+                "source": "simulated" if isinstance(run, Neuron) else "Eq. 5",
+                "excess": task.kurtosis() - 3,
+                "size": task.size,
+            }
+            ipr = participate(result.records[-1].tensors["weights"])
+            rows += [{**known, "init": init, "ipr": value} for init, value in enumerate(ipr.tolist())]
+    return pd.DataFrame(rows)
+
+
+def average(table: Frame, source: str, setting: tuple[float, float]) -> Frame:
+    """Mean and deviation of the IPR over first weights, a row for each model of one lengthscale setting."""
+    name = ", ".join(f"{length:g}" for length in setting)
+    rows = table[(table["source"] == source) & (table["setting"] == name)]
+    groups = rows.groupby(["family", "model", "size"], as_index=False, sort=False)
+    found = groups.agg(excess=("excess", "first"), mean=("ipr", "mean"), deviation=("ipr", "std"), least=("ipr", "min"))
+    return found.sort_values("excess", ignore_index=True)
+
+
+def shuffle(table: Frame) -> Frame:
+    """Every field's IPR goes to a field of any other model of the same source: kurtosis says nothing any more."""
+    mixed = table.copy()
+    for number, (_, rows) in enumerate(table.groupby(["source", "setting"])):
+        mixed.loc[rows.index, "ipr"] = rows["ipr"].sample(frac=1, random_state=number).to_numpy()
+    return mixed

@@ -1,0 +1,85 @@
+"""The item `lufkin2024/proposition3.3`: what is learned from elliptical data is a sinusoid."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from prunefield.measure.localisation import participate
+from prunefield.measure.sinusoids import fit_sinusoid
+from prunefield.papers import Item, Scale
+from prunefield.papers.lufkin2024._elliptical_runs import LONG, compare, integrate, simulate
+from prunefield.papers.lufkin2024._proposition3_3_claims import CLAIMS
+from prunefield.runs import Result, Run
+from prunefield.runs.flow import Flow
+from prunefield.runs.neuron import Neuron
+from prunefield.tasks._discrimination import Discrimination
+from prunefield.theory import elliptical
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+class Proposition3_3(Item):
+    """Proposition 3.3 of lufkin2024: steady states on elliptical data are sinusoids; here also which one wins."""
+
+    title = "Steady states on elliptical data: sinusoids, of which the flattest wins"
+    open_choices = (
+        "N = 40 and lengthscales 1 and 3, as in Fig. 4",
+        "the flow is that of the exact loss, ẇ = ½ E|X| Σ₁w/√(wᵀΣ₁w) − ½ (Σ₀ + Σ₁)w, from 8 random first weights to "
+        f"t = {LONG:g}; a field is a sinusoid if the best one misses at most 1 % of its ℓ2 norm",
+        "the scale of Eq. 11 is compared with the simulated fields of Fig. 4 on the shell and the extreme law",
+    )
+    claims = CLAIMS
+
+    def runs(self, scale: Scale) -> list[Run]:
+        return [*integrate(), *compare(), *simulate(scale)[1:]]
+
+    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
+        import pandas as pd
+
+        flows = [row for run, result in results.items() for row in _describe(run, result)]
+        tasks = {run.task.title: run.task for run in results if isinstance(run, Flow)}
+        return pd.DataFrame([*flows, *(row for task in tasks.values() for row in _analyse(task))])
+
+    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
+        from prunefield.papers.lufkin2024._proposition3_3_drawing import draw
+
+        return draw(table, results)
+
+
+def _describe(run: Run, result: Result) -> Iterator[dict[str, Any]]:
+    """One row for each field at the end of a flow or a simulation."""
+    if not isinstance(run, Neuron | Flow):
+        return
+    weights = result.records[-1].tensors["weights"]
+    found, ipr = fit_sinusoid(weights), participate(weights)
+    for init in range(len(weights)):
+        yield {
+            "model": run.task.title,
+            "source": "flow" if isinstance(run, Flow) else "simulated",
+            "init": init,
+            "frequency": int(found.frequency[init]),
+            "height": float(weights[init].mean().abs()),
+            "error": float(found.error[init]),
+            "ipr": float(ipr[init]) * run.task.size,
+        }
+
+
+def _analyse(task: Discrimination) -> Iterator[dict[str, Any]]:
+    """One row for each frequency: ratio of eigenvalues, amplitude of the steady state, how fast others grow there."""
+    short, long = task.covariance(0), task.covariance(1)
+    mean = float(task.amplifier(torch.tensor(1.0, dtype=torch.float64)))
+    ratios, heights = elliptical.compare(short, long), elliptical.settle(short, long, mean)
+    rates = elliptical.destabilise(short, long).amax(1)
+    for frequency in range(len(ratios)):
+        yield {
+            "model": task.title,
+            "source": "theory",
+            "frequency": frequency,
+            "height": heights[frequency].item(),
+            "ratio": ratios[frequency].item(),
+            "rate": rates[frequency].item(),
+            "mean": mean,
+        }

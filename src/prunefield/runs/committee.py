@@ -1,0 +1,97 @@
+"""Two-layer networks learning online: soft committee machines, or with a second layer that learns."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from prunefield import seeds
+from prunefield.errors import RunError
+from prunefield.measure.localisation import participate
+from prunefield.nets.committee import Activation, descend
+from prunefield.nets.committee import Committee as Nets
+from prunefield.nets.glorot import draw_glorot
+from prunefield.plugin import Nested
+from prunefield.runs import Record, Run, State
+from prunefield.runs.neuron import DTYPES
+from prunefield.tasks._discrimination import Discrimination
+
+
+class Committee(Run):
+    """Gradient descent on the mean of (ŷ−y)² for ŷ = (v·σ(Wx + b) + c)/K (lufkin2024, model M1, §4.4, Figs. 1, 6, 7).
+
+    W is Glorot's of variance init_scale·2/(N+K), b and c start at 0. The soft committee machine keeps v = 1 and c = 0;
+    a second layer that learns starts at v = 1 plus Glorot's of variance init_scale·2/(K+1). All `inits` networks see
+    the same batches. A record holds `weights` (inits, K, N) before its step, `ipr` (inits, K), `loss` (inits,) and, as
+    far as they learn, `bias` and `outer` (inits, K) and `offset` (inits,).
+    """
+
+    task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
+    seed: int = Field(default=0, ge=0, description="the seed of first weights and data")
+    inits: int = Field(default=1, ge=1, description="how many networks are trained side by side")
+    hidden: int = Field(default=10, ge=1, description="the hidden units K of each network")
+    activation: Activation = Field(default="sigmoid", description="σ: relu, sigmoid, or erf of a/√2")
+    bias: bool = Field(default=True, description="whether the hidden units have biases that learn")
+    second: Literal["fixed", "learnt"] = Field(default="fixed", description="the second layer: 1/K, or learnt")
+    init_scale: float = Field(default=0.1, gt=0, description="first weights have the variance init_scale·2/(N+K)")
+    rate: float = Field(default=100.0, gt=0, description="the learning rate τ; gradients are of the order of 1/K")
+    batch: int = Field(default=1000, ge=1, description="examples in a step")
+    fresh: bool = Field(default=True, description="a new batch for each step; otherwise one batch is kept")
+    steps: int = Field(default=5000, ge=1, description="how many steps")
+    record_every: int = Field(default=100, ge=1, description="steps between two records; the last is always recorded")
+    dtype: Literal["float64", "float32"] = Field(default="float64", description="the precision of the dynamics")
+
+    def __call__(self, state: State) -> Iterator[Record | None]:
+        data = state.generator(self.seed, "data")
+        nets = Nets(*(state.tensor(name, tensor.clone) for name, tensor in self.start()._asdict().items()))
+        kept = None if self.fresh else self._draw(seeds.generator(self.seed, "data"), state)
+        for step in range(state.values.get("step", 0), self.steps + 1):
+            x, y = kept or self._draw(data, state)
+            loss, gradient = descend(nets, x, y, self.activation)
+            # Sigmoids keep the loss finite for long while the weights run away.
+            if not bool(loss.isfinite().all() and nets.weights.square().sum().isfinite()):
+                raise RunError(
+                    f"the loss or the weights of the committee on {self.task.title} is no longer finite at step {step};"
+                    f" lower the rate (it is {self.rate:g})"
+                )
+            record = self._record(step, nets, loss) if step % self.record_every == 0 or step == self.steps else None
+            for name in self._learning():
+                getattr(nets, name).sub_(getattr(gradient, name), alpha=self.rate)
+            state.values["step"] = step + 1
+            state.done = (step + 1) / (self.steps + 1)
+            yield record
+
+    def start(self) -> Nets:
+        """The networks before the first step."""
+        size, hidden, dtype = self.task.sites, self.hidden, DTYPES[self.dtype]
+        generator = seeds.generator(self.seed, "init")
+        weights = draw_glorot(self.inits * hidden, size, hidden, scale=self.init_scale, generator=generator)
+        outer = torch.ones(self.inits, hidden, dtype=torch.float64)
+        if self.second == "learnt":
+            outer += draw_glorot(self.inits, hidden, 1, scale=self.init_scale, generator=generator)
+        parts = (weights.view(self.inits, hidden, size), torch.zeros_like(outer), outer, torch.zeros(self.inits))
+        return Nets(*(part.to(dtype) for part in parts))
+
+    def _draw(self, generator: torch.Generator, state: State) -> tuple[Tensor, Tensor]:
+        x, y = self.task.sample(self.batch, generator=generator, dtype=DTYPES[self.dtype])
+        return x.to(state.device), y.to(state.device)
+
+    def _learning(self) -> list[str]:
+        """The parts of the networks that learn."""
+        return ["weights", *(["bias"] * self.bias), *(["outer", "offset"] * (self.second == "learnt"))]
+
+    def _record(self, step: int, nets: Nets, loss: Tensor) -> Record:
+        ipr = participate(nets.weights)
+        values = {"step": step, "time": step * self.rate, "loss": float(loss.mean()), "ipr": float(ipr.mean())}
+        learnt = {name: getattr(nets, name).cpu().clone() for name in self._learning()}
+        return Record(values, {**learnt, "loss": loss.cpu(), "ipr": ipr.cpu()})
+
+    def seconds(self) -> float:
+        # Measured on one core: 0.3 ms a step, 65 ns to draw each value of a batch (once, if it is kept), and for each
+        # example and hidden unit 25 ns and 0.3 ns for each site.
+        size, units = self.task.sites, self.inits * self.hidden
+        draws = (self.steps + 1) if self.fresh else 1
+        learning = (self.steps + 1) * (3e-4 + self.batch * units * (2.5e-8 + 3e-10 * size))
+        return learning + draws * self.batch * size * 6.5e-8

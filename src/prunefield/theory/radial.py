@@ -1,0 +1,106 @@
+"""The marginal law of elliptical data X = R·u, u uniform on the sphere of `sites` dimensions (lufkin2024, Def. 1).
+
+A radial law is a pair of tensors, radii and the weight of each: the nodes of a quadrature, or all radii that there are.
+All functions of `x` or `a` act on tensors of any shape, element by element, in float64.
+"""
+
+import math
+from functools import cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from prunefield.theory.amplifier import SLOPE, stretch
+from prunefield.theory.quadrature import panels
+
+Law = tuple[Tensor, Tensor]
+
+
+@cache
+def integrate_extreme() -> Law:
+    """The radii R = 2 + artanh U, U uniform: the density sech²(r − 2) for r ≥ 2 that §4.3 of lufkin2024 prints.
+
+    >>> radii, weights = integrate_extreme()
+    >>> round(float(weights @ radii) - 2, 12) == round(math.log(2), 12)
+    True
+    """
+    beyond, weights = panels(np.array([0, 1, 2, 4, 6, 9, 13, 20]), 12)
+    return 2 + beyond, weights / beyond.cosh().square()
+
+
+def normalise(law: Law, sites: int) -> Law:
+    """The law stretched to E R² = `sites`, so that every coordinate of R·u has unit variance."""
+    radii, weights = law
+    return radii * (sites / (weights @ radii.square())).sqrt(), weights
+
+
+def measure_kurtosis(law: Law, sites: int) -> float:
+    """κ = 3N/(N+2) · E R⁴/(E R²)² of a coordinate.
+
+    >>> measure_kurtosis((torch.ones(1), torch.ones(1)), 40)  # a shell: 120/42
+    2.857142857142857
+    """
+    radii, weights = law
+    return 3 * sites / (sites + 2) * float((weights @ radii**4) / (weights @ radii.square()).square())
+
+
+def distribute(x: Tensor, law: Law, sites: int) -> Tensor:
+    """P(R·u₁ ≤ x), from the square of u₁, which has the law Beta(1/2, (N−1)/2).
+
+    >>> distribute(torch.tensor([0.0, 2.0]), (torch.ones(1), torch.ones(1)), 40).tolist()
+    [0.5, 1.0]
+    """
+    from scipy.special import betainc
+
+    radii, weights = law
+    share = (x[..., None] / radii).square().clamp(max=1.0)
+    inside = torch.from_numpy(np.asarray(betainc(0.5, (sites - 1) / 2, share.numpy()))) @ weights
+    return (1 + inside * x.sign()) / 2
+
+
+def amplify(a: Tensor, law: Law, sites: int) -> Tensor:
+    """φ(a) = E[X erf(X b/√2)] for X = R·u₁, b = alg⁻¹(a): E[R² b √(2/π)/N · M(1/2, N/2+1, −R²b²/2)].
+
+    M is Kummer's function; its series is that of erf integrated over the sphere term by term.
+    """
+    from scipy.special import hyp1f1
+
+    radii, weights = law
+    b = stretch(a)
+    steep = radii * b[..., None].nan_to_num(posinf=0.0, neginf=0.0)
+    series = hyp1f1(0.5, sites / 2 + 1, -(steep.numpy() ** 2) / 2)
+    inside = SLOPE / sites * (radii * steep * torch.from_numpy(np.asarray(series))) @ weights
+    return torch.where(b.isinf(), b.sign() * float(weights @ radii) * average_coordinate(sites), inside)
+
+
+def average_coordinate(sites: int) -> float:
+    """E|u₁| = Γ(N/2)/(√π Γ((N+1)/2)) on the unit sphere of N dimensions.
+
+    >>> round(average_coordinate(3), 12)
+    0.5
+    """
+    return math.exp(math.lgamma(sites / 2) - math.lgamma((sites + 1) / 2)) / math.sqrt(math.pi)
+
+
+def amplify_student(a: Tensor, nu: float) -> Tensor:
+    """φ(a) of Student's t with ν degrees of freedom and unit variance: a mixture of normal laws of variance s².
+
+    φ(a) = E[√(2/π) s² a/√(1 + (s²−1)a²)], s² = (ν−2)/χ²; at a = 1 it is E|X|, 2/π for ν = 3.
+
+    >>> round(float(amplify_student(torch.tensor(1.0, dtype=torch.float64), 3.0)) * math.pi, 9)
+    2.0
+    """
+    variances, weights = _mix(nu)
+    inside = a.clamp(-1.0, 1.0)[..., None]
+    return SLOPE * (variances * inside / (1 + (variances - 1) * inside.square()).sqrt()) @ weights
+
+
+@cache
+def _mix(nu: float) -> Law:
+    """The variances (ν−2)/χ² and weights: the trapezium rule in log χ², which is exact but for rounding there."""
+    # What a variance s² > 1/a² adds falls as χ^(ν−1) towards χ = 0; this goes far enough for all a above 1e-8.
+    low, high = math.log(nu) - 80 / (nu - 1) - 40, math.log(nu + 40 * math.sqrt(nu) + 100)
+    log = torch.arange(low, high, 0.2 / math.sqrt(nu), dtype=torch.float64)
+    weights = torch.exp((nu / 2) * (log - math.log(nu)) - (log.exp() - nu) / 2)
+    return (nu - 2) * torch.exp(-log), weights / weights.sum()

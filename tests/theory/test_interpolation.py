@@ -1,0 +1,50 @@
+"""The table of the amplifier is right to 1e-10, and the compiled velocity is that of `move`."""
+
+import numpy as np
+import pytest
+import torch
+
+from prunefield.runs.neuron import first_weights
+from prunefield.tasks.ising import Ising
+from prunefield.tasks.kur import Kur
+from prunefield.tasks.nlgp import Nlgp
+from prunefield.theory import flow
+from prunefield.theory.interpolation import HALF, compile_velocity, tabulate
+
+TASKS = [Ising(), Nlgp(g=0.01), Nlgp(g=3.0), Nlgp(g=100.0), Kur(k=4.5), Kur(k=5.0), Kur(k=30.0)]
+
+
+def _read(rows: np.ndarray, a: np.ndarray) -> np.ndarray:
+    x = (a + 1) * HALF
+    cell = np.minimum(x.astype(int), len(rows) - 1)
+    return np.array([np.polyval(rows[c], place - c) for c, place in zip(cell, x, strict=True)])
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.title)
+def test_the_table_is_right_everywhere(task):
+    rows = tabulate(task.amplifier)
+    assert rows is not None
+    a = torch.rand(3000, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 2 - 1
+    a = torch.cat([a, 1 - torch.logspace(-9, -2, 50, dtype=torch.float64), torch.tensor([-1.0, 0.0, 1.0])])
+    assert np.abs(_read(rows, a.numpy()) - task.amplifier(a).numpy()).max() < 1e-10
+
+
+def test_a_law_without_a_fourth_moment_has_no_table_but_a_flow():
+    task = Kur(k=3.0, size=12, lengthscales=(0.5, 1.5))
+    assert tabulate(task.amplifier) is None
+    start = first_weights(0, 1, 12, 1e-3)
+    end = flow.integrate(start, [0.0, 1.0], task.covariance(0), task.covariance(1), task.amplifier)[-1]
+    assert end.isfinite().all()
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.title)
+def test_the_compiled_velocity_is_that_of_move(task):
+    short, long = task.covariance(0), task.covariance(1)
+    w = first_weights(5, 3, 40, 1.0)
+    w[1] = 0.3  # flat
+    w[2, 5] = 40.0  # nearly one site, where a is nearly 1
+    rows = tabulate(task.amplifier)
+    assert rows is not None
+    seen = compile_velocity()(w.numpy(), w.numpy() @ torch.cat([long, short + long], 1).numpy(), rows)
+    expected = flow.move(w, short, long, task.amplifier)
+    assert torch.allclose(torch.from_numpy(seen).view(3, 40), expected, rtol=0, atol=1e-10)
