@@ -91,7 +91,7 @@ class Claim3_2(Item):
 
     title = "Negative excess kurtosis localises, positive does not"
     open_choices = (
-        "sufficiently is an excess kurtosis of at least 1 below or above 0; this and the two criteria below were written "
+        "sufficiently is an excess kurtosis of at least 1 below or above 0; this and the criteria below were written "
         "after a first, noisier grid (batch 100) had been seen",
         "localised is IPR ≥ 6/N for every field; not localised a mean IPR ≤ 3/N, which is what noise has",
         "the threshold is where the mean IPR comes through 4.5/N; near 0 is within 0.5",

@@ -81,7 +81,7 @@ class Fig5(Item):
         "the position on the x axis is the excess kurtosis in closed form; a sample's or a truncated law's would put "
         "Kur(k) with k < 8 elsewhere, and k ≤ 4 nowhere, as it is infinite there",
         "close to 1 is a mean IPR ≥ 0.8, nearly zero ≤ 0.1, invisible error bars ≤ 0.05, a similar trend within 0.15",
-        "smoke simulates 6 of the 32 models; a batch of 100 was tried first and left fields of noise, 400 was kept; the "
+        "smoke simulates 6 of the 32 models; a batch of 100 was tried first and left noise, 400 was kept; the "
         "criteria above were written after that first grid had been seen",
     )
     claims = (
