@@ -147,6 +147,8 @@ class LemmaB_1(Item):
             below.plot(rows["a"], rows["phi"] - line, color="black")
             below.plot(rows["a"], rows["cubic"] - line, ":", color="#D55E00", linewidth=2)
             below.set_xlabel("a")
+            for axis in (above, below):
+                axis.set_xticks([-1, -0.5, 0, 0.5, 1])
         axes[0, 0].set_ylabel("φ(a)")
         axes[1, 0].set_ylabel("φ(a) − √(2/π) a")
         axes[0, 0].legend(frameon=False)
