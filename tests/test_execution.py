@@ -75,6 +75,8 @@ def test_a_failure_is_told_and_stops_only_what_needs_it(store):
     assert set(failures) == {bad, Toy(of=bad)}
     assert failures[bad] == "the walk broke at step 20"
     assert store.folder(bad).status == "failed"
+    assert [record["step"] for record in store.folder(bad).table("failure")["records"]] == [9, 19]
+    assert (store.folder(bad).path / "failure.safetensors").exists()
     assert store.folder(Toy(seed=5)).status == "done"
 
 

@@ -50,11 +50,11 @@ def _execute(store: Store, run: Run, folder: Folder, device: str) -> None:
                 pace.saved(now, time.perf_counter())
         folder.finish(state, records, _made(device, time.perf_counter() - started))
     except Error as error:
-        folder.fail(str(error), traceback.format_exc())
+        folder.fail(str(error), traceback.format_exc(), records)
         raise
     except Exception as error:
         message = f"{type(error).__name__}: {error}".splitlines()[0]
-        folder.fail(message, traceback.format_exc())
+        folder.fail(message, traceback.format_exc(), records)
         raise RunError(f"{message} (`prunefield runs show {folder.name}` has the traceback)") from error
 
 

@@ -6,7 +6,8 @@
         settings.json            all settings, defaults included
         checkpoint.safetensors   the last safe point, while the run is unfinished: state, RNGs, records so far
         progress                 the fraction behind us, while it runs
-        failure.json             why it stopped, if it failed
+        failure.json             why it stopped, if it failed, and the records until then
+        failure.safetensors      their tensors
         records.json             the values of every record
         tensors.safetensors      their tensors, named INDEX/NAME
         state.safetensors        the last state: weights, RNGs
@@ -106,7 +107,8 @@ class Folder:
         make_folder(self.path)
         for part in self.path.glob(".*.part"):  # of a process that was killed while it wrote
             part.unlink()
-        (self.path / "failure.json").unlink(missing_ok=True)
+        for name in ("failure.json", "failure.safetensors"):
+            (self.path / name).unlink(missing_ok=True)
         write_whole(self.path / "settings.json", _json(run.settings()))
 
     def save(self, state: State, records: list[Record]) -> None:
@@ -143,8 +145,11 @@ class Folder:
         for name in ("checkpoint.safetensors", "progress"):
             (self.path / name).unlink(missing_ok=True)
 
-    def fail(self, message: str, traceback: str) -> None:
-        write_whole(self.path / "failure.json", _json({"message": message, "traceback": traceback}))
+    def fail(self, message: str, traceback: str, records: list[Record]) -> None:
+        """Writes why the run failed, and what it had recorded until then."""
+        found = {"message": message, "traceback": traceback, "records": [record.values for record in records]}
+        write_whole(self.path / "failure.safetensors", _pack(_tensors(records), {}))
+        write_whole(self.path / "failure.json", json.dumps(found, indent=1).encode())  # may hold what is no number
 
     def show_progress(self, fraction: float) -> None:
         """For progress bars in any process; losing it would harm nothing, so it is not written with care."""

@@ -97,16 +97,18 @@ def as_json(found: "Prediction") -> dict[str, Any]:
 
 def draw(found: "Prediction", shape: tuple[int, ...], path: Path) -> None:
     """The amplifier with the line that divides, the covariances and the fields, as a file."""
+    import matplotlib
     from matplotlib.figure import Figure
 
     from prunefield.files import write_whole
-    from prunefield.report.drawings import encode
+    from prunefield.report.drawings import STYLE, encode
     from prunefield.theory.amplifier import SLOPE
 
     if path.suffix not in (".svg", ".pdf", ".png"):
         raise UsageError(f"--draw takes a file that ends in .svg, .pdf or .png, got {path}")
-    figure = Figure(figsize=(10, 3), layout="constrained")
-    phi, rows, fields = figure.subplots(1, 3)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(10, 3), layout="constrained")
+        phi, rows, fields = figure.subplots(1, 3)
     grid, values = found.amplifier
     phi.plot(grid, SLOPE * grid, "--", color="0.5", label="√(2/π) a: above it localises")
     phi.plot(grid, values, color="black", label="φ(a) of the data")
