@@ -83,7 +83,9 @@ def test_a_failure_is_told_and_stops_only_what_needs_it(store):
 def test_a_record_that_is_no_number_fails_the_run(store):
     with pytest.raises(RunError, match="runs show toy-"):
         obtain(store, Toy(scale=1e300))
-    assert store.folder(Toy(scale=1e300)).status == "failed"
+    folder = store.folder(Toy(scale=1e300))
+    assert folder.status == "failed"
+    assert folder.table("failure")["records"][0] == {"step": 9, "mean": None}
 
 
 def test_progress_reaches_the_end(store):

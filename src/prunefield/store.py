@@ -18,6 +18,7 @@ A file appears whole or not at all, `done.json` last. Nothing read from here is 
 """
 
 import json
+import math
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -147,9 +148,10 @@ class Folder:
 
     def fail(self, message: str, traceback: str, records: list[Record]) -> None:
         """Writes why the run failed, and what it had recorded until then."""
-        found = {"message": message, "traceback": traceback, "records": [record.values for record in records]}
+        values = [{key: _finite(value) for key, value in record.values.items()} for record in records]
+        found = {"message": message, "traceback": traceback, "records": values}
         write_whole(self.path / "failure.safetensors", _pack(_tensors(records), {}))
-        write_whole(self.path / "failure.json", json.dumps(found, indent=1).encode())  # may hold what is no number
+        write_whole(self.path / "failure.json", _json(found))
 
     def show_progress(self, fraction: float) -> None:
         """For progress bars in any process; losing it would harm nothing, so it is not written with care."""
@@ -251,6 +253,10 @@ def _unpack(path: Path) -> tuple[dict[str, Tensor], Any]:
             f"{folder} is damaged: {path.name} is unreadable ({error}); "
             f"run `prunefield runs remove {folder}` and repeat the command that made it"
         ) from None
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _dump(value: Any) -> str:
