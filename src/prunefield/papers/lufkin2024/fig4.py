@@ -34,6 +34,8 @@ class Fig4(Item):
         "what is left by the fit is noise of the steps and grows as √(rate/batch): a check of simulated fields that "
         "fails where rate/batch is above the authors' is called not testable; the median error may be 1.5 times the "
         "printed one",
+        "seen first, chosen then: that rule was extended from the fit errors to IPR and constant after both had failed "
+        "at smoke, and the claims were split by panel after a first look",
     )
     claims = CLAIMS
 

@@ -113,6 +113,7 @@ class Fig8(Item):
         "unlike peaks give as ℓ2, about 0.7",
         "localised is IPR·N ≥ 6; nearly exact a median distance of at most a quarter of the field's own rms (so that "
         "97 % of its square is right); breaking down a distance at least doubled",
+        "that batches below 1,000 are not testable was decided after smoke had failed three claims",
         "of NLGP(0.01) the first first weights are compared, as in the figure",
     )
     claims = (
