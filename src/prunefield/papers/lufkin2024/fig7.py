@@ -44,8 +44,8 @@ class Fig7(Item):
         "added: the ReLU network on Gaussian data (NLGP(0.01)) as control, single neurons on Kur(30), and the soft "
         "committee of fig6 on Kur(10), which is the null of the first claim",
         "at rate 80 one network was looked at first (8 of 10 units not local, p = 0.055), then four, of which one blew "
-        "up; the verdict rests on rate 80. That a time below half of the authors' is not testable was decided after short "
-        "smoke runs had come out local",
+        "up; the verdict rests on rate 80. That a time below half of the authors' is not testable was decided after "
+        "short smoke runs had come out local",
         "the comparison with Gaussian data was added after the sign test had failed in a first look",
         "the printed excess kurtosis (3.28, −1.17) is settled in kur-kurtosis",
     )
