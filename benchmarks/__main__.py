@@ -10,7 +10,8 @@ import torch
 
 from benchmarks import measure
 
-NAMES = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith("_"))
+FILES = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith("_"))
+NAMES = [file.replace("_", "-") for file in FILES]
 
 
 def main() -> int:
@@ -24,7 +25,7 @@ def main() -> int:
     torch.set_num_threads(1)
     rows = []
     for name in args.names or NAMES:
-        for case in import_module(f"benchmarks.{name}").cases():
+        for case in import_module(f"benchmarks.{name.replace('-', '_')}").cases():
             rows.append(measure(name, case))
             if not args.json:
                 print(describe(rows[-1]), flush=True)

@@ -20,7 +20,7 @@ def cases() -> Iterator[Case]:
         lambda: exact.draw(labels, generator=stream),
         peer=lambda: chain.draw(labels, generator=stream),
         peer_name="checkerboard Gibbs, 50 sweeps",
-        limit=lambda: torch.rand(NUMBER, 42, dtype=torch.float64, generator=stream),
+        limit=lambda: torch.empty(NUMBER, 6, dtype=torch.int64).random_(generator=stream),
         limit_name="its random numbers alone",
         target="at most 1/25 × peer",
     )

@@ -19,6 +19,25 @@ def one_thread():
     torch.set_num_threads(1)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def data_folder(tmp_path_factory):
+    """An empty data folder: no test may depend on what its user has fetched."""
+    os.environ["PRUNEFIELD_DATA"] = str(tmp_path_factory.mktemp("data"))
+    return Path(os.environ["PRUNEFIELD_DATA"])
+
+
+@pytest.fixture(scope="session")
+def datasets(data_folder, tmp_path_factory):
+    """All published data sets, a few images each, converted from files in the official formats."""
+    from official_files import WRITERS, write_own
+    from prunefield.tasks import Task
+
+    for kind, write in WRITERS.items():
+        Task.parse(kind).get(write(tmp_path_factory.mktemp(kind)), lambda have, size: None)
+    write_own(data_folder)
+    return data_folder
+
+
 @pytest.fixture
 def store(tmp_path):
     from prunefield.store import Store

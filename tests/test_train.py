@@ -1,5 +1,7 @@
 """Training against torch's own optimiser."""
 
+import copy
+
 import pytest
 import torch
 from torch.nn import functional
@@ -63,6 +65,33 @@ def test_a_loss_that_is_no_number_names_its_step():
     feed = iter(batches)
     with pytest.raises(RunError, match=r"the loss is nan at step 5; .*0\.1"):
         list(train(net, lambda: next(feed), steps=30, rate=0.1))
+
+
+def test_weights_that_run_away_in_the_last_step_are_told():
+    net, batches = make()
+    with pytest.raises(RunError, match=r"a weight is not finite after step 1; .*3e\+38"):
+        list(train(net, lambda: Batch(1e3 * batches[0].x, batches[0].y), steps=1, rate=3e38))
+
+
+def test_any_module_can_be_trained_and_stays_pruned():
+    _, batches = make()
+    start = torch.nn.Sequential(torch.nn.Linear(12, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
+    with torch.no_grad():
+        for parameter in start.parameters():
+            parameter.normal_(generator=generator(0, "sequential"))
+    ours, theirs = copy.deepcopy(start), copy.deepcopy(start)
+    optimiser = torch.optim.SGD(theirs.parameters(), lr=0.1)
+    masks = {"0.weight": torch.rand(8, 12, generator=generator(0, "mask")) < 0.5}
+    theirs[0].weight.data *= masks["0.weight"]
+    for x, y in batches:
+        optimiser.zero_grad()
+        functional.cross_entropy(theirs(x), y).backward()
+        theirs[0].weight.grad *= masks["0.weight"]
+        optimiser.step()
+    feed = iter(batches)
+    list(train(ours, lambda: next(feed), steps=30, rate=0.1, masks=masks))
+    for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(mine, other)
 
 
 def test_accuracy_counts_and_leaves_the_mode_alone():

@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from prunefield.errors import RunError
 from prunefield.masks import Mask
+from prunefield.nets.descent import descend_, fits
 from prunefield.tasks import Batch
 
 
@@ -27,6 +28,7 @@ def train(
     `masks` maps names of parameters to booleans of their shape. The mask acts twice: θ ← m⊙θ before the first step,
     and on the gradient in the update, so that a pruned weight is exactly zero always. Yields the number of steps that
     are done, after every `every` steps and at the end; there everything is in the net and in the stream behind `draw`.
+    An `Fcn` is differentiated by hand (`descent.descend_`), any other module by autograd.
 
     >>> net, x = nn.Linear(1, 2), torch.tensor([[-1.0], [1.0]])
     >>> list(train(net, lambda: Batch(x, torch.tensor([0, 1])), steps=50, rate=1.0))
@@ -34,24 +36,35 @@ def train(
     >>> net(x).argmax(1).tolist()
     [0, 1]
     """
-    parameters = dict(net.named_parameters())
-    factors = {name: mask.to(parameters[name].dtype) for name, mask in (masks or {}).items()}
     Mask(masks or {}).apply_(net)
+    parameters = dict(net.named_parameters())
+    factors = {name: mask.to(parameters[name]) for name, mask in (masks or {}).items() if not mask.all()}
     net.train()
+    plain = net if fits(net) else None
     for step in range(start + 1, steps + 1):
         x, y = draw()
-        loss = functional.cross_entropy(net(x), y)
-        if not math.isfinite(loss.item()):
-            raise RunError(f"the loss is {loss.item()} at step {step}; a smaller rate than {rate} may help")
+        loss = _descend_(net, x, y, rate, factors) if plain is None else descend_(plain, x, y, rate, factors)
+        if not math.isfinite(loss):
+            raise RunError(f"the loss is {loss} at step {step}; a smaller rate than {rate} may help")
+        if step == steps and not all(parameter.isfinite().all() for parameter in parameters.values()):
+            raise RunError(f"a weight is not finite after step {step}; a smaller rate than {rate} may help")
+        if step % every == 0 or step == steps:
+            yield step
+
+
+def _descend_(net: nn.Module, x: Tensor, y: Tensor, rate: float, factors: Mapping[str, Tensor]) -> float:
+    """`descent.descend_` of any module."""
+    loss = functional.cross_entropy(net(x), y)
+    if loss.isfinite():
+        parameters = dict(net.named_parameters())
         gradients = torch.autograd.grad(loss, list(parameters.values()))
         with torch.no_grad():
             for (name, parameter), gradient in zip(parameters.items(), gradients, strict=True):
                 if name in factors:
                     parameter.addcmul_(gradient, factors[name], value=-rate)
                 else:
-                    parameter.add_(gradient, alpha=-rate)
-        if step % every == 0 or step == steps:
-            yield step
+                    parameter.sub_(gradient, alpha=rate)
+    return loss.item()
 
 
 @torch.no_grad()

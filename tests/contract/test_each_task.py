@@ -11,6 +11,7 @@ from prunefield.plugin import find
 from prunefield.tasks import Task
 
 KINDS = list(modules("tasks"))
+pytestmark = pytest.mark.usefixtures("datasets")
 
 
 def sample(kind, n, seed=0):
@@ -20,11 +21,13 @@ def sample(kind, n, seed=0):
 @pytest.mark.parametrize("kind", KINDS)
 class TestTask:
     def test_gives_rows_of_its_shape_and_labels_of_its_classes(self, kind):
-        task, batch = Task.parse(kind), sample(kind, 300)
-        assert batch.x.shape == (300, math.prod(task.shape))
+        task = Task.parse(kind)
+        n = max(300, 12 * task.classes)  # enough that every class occurs
+        batch = sample(kind, n)
+        assert batch.x.shape == (n, math.prod(task.shape))
         assert batch.x.is_floating_point()
         assert batch.x.isfinite().all()
-        assert batch.y.shape == (300,)
+        assert batch.y.shape == (n,)
         assert batch.y.dtype == torch.int64
         assert set(batch.y.unique().tolist()) == set(range(task.classes))
 
@@ -50,6 +53,14 @@ class TestTask:
         share = 1 / task.classes
         counts = sample(kind, n).y.bincount(minlength=task.classes)
         assert (counts - n * share).abs().max() < 5 * math.sqrt(n * share * (1 - share))
+
+    def test_held_out_examples_are_like_the_others(self, kind):
+        task = Task.parse(kind)
+        batch = task.held_out(6, generator=torch.Generator().manual_seed(0))
+        assert batch.x.shape == (6, math.prod(task.shape))
+        assert batch.x.dtype == sample(kind, 1).x.dtype
+        assert batch.y.shape == (6,)
+        assert 0 <= batch.y.min() <= batch.y.max() < task.classes
 
     def test_survives_json(self, kind):
         task = Task.parse(kind)

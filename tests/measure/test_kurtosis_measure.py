@@ -4,7 +4,8 @@ import pytest
 import torch
 from scipy import stats
 
-from prunefield.measure.kurtosis import gaussian_kurtosis, kurtosis, kurtosis_per_class
+from prunefield.errors import UsageError
+from prunefield.measure.kurtosis import correct_kurtosis, gaussian_kurtosis, kurtosis, kurtosis_per_class
 from prunefield.seeds import generator
 
 
@@ -36,3 +37,15 @@ def test_classes_are_taken_one_by_one():
     y = torch.arange(90) % 3
     expected = torch.stack([kurtosis(values[label::3]) for label in range(3)])
     torch.testing.assert_close(kurtosis_per_class(values + 5 * y[:, None], y, 3), expected)
+
+
+@pytest.mark.parametrize("n", [4, 5, 50])
+def test_the_corrected_one_is_scipys_unbiased(n):
+    values = torch.randn(n, 5, generator=generator(0, "x"), dtype=torch.float64) ** 3
+    expected = stats.kurtosis(values.numpy(), fisher=False, bias=False)
+    torch.testing.assert_close(correct_kurtosis(kurtosis(values), n), torch.from_numpy(expected))
+
+
+def test_three_numbers_have_no_corrected_one():
+    with pytest.raises(UsageError, match="at least 4 images, got 3"):
+        correct_kurtosis(torch.ones(1), 3)

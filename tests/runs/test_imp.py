@@ -12,9 +12,10 @@ from prunefield.measure.kurtosis import kurtosis, kurtosis_per_class
 from prunefield.nets.fcn import Fcn
 from prunefield.runs import Result, Run, State
 from prunefield.runs.imp import METHODS, Imp, read_masks
-from prunefield.runs.kurtosis import Kurtosis, balanced, rewound_weight
+from prunefield.runs.kurtosis import Kurtosis, rewound_weight
 from prunefield.runs.widths import Widths
 from prunefield.seeds import generator
+from prunefield.tasks import balanced
 from prunefield.tasks.leaves import Leaves
 
 TASK = Leaves(side=8, count=8, largest=4, categories=3)

@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 
+from prunefield import seeds
 from prunefield.errors import RunError, UsageError
 from prunefield.runs import Record, Run, State
 from prunefield.runs.flow import Flow
@@ -17,6 +18,7 @@ SMALL = {"size": 12, "lengthscales": (0.5, 1.5)}
 RUNS = [
     Neuron(task=Ising(size=12), inits=3, batch=40, steps=23, record_every=5),
     Neuron(task=Kur(**SMALL), inits=2, batch=30, steps=12, record_every=4, dtype="float32"),
+    Neuron(task=Nlgp(**SMALL), inits=2, batch=30, steps=9, record_every=4, fresh=False),
     Flow(task=Nlgp(g=3.0, **SMALL), inits=2, time=2.0, record_every=0.09),
     Flow(task=Kur(**SMALL), inits=2, time=1.0, record_every=0.25, amplifier="cubic"),
 ]
@@ -78,6 +80,23 @@ def test_early_in_training_a_large_batch_follows_the_flow(task, error):
     )
     moved = (expected - start).norm(dim=1)
     assert ((seen - expected).norm(dim=1) < error * moved).all()
+
+
+def test_one_batch_kept_is_plain_gradient_descent_whose_loss_falls_in_every_step():
+    task = Nlgp(size=8, lengthscales=(0.5, 1.0))
+    run = Neuron(task=task, inits=2, fresh=False, batch=60, rate=0.02, steps=80, record_every=1, init_scale=1.0)
+    records = _records(run, State())
+    x, y = task.sample(60, generator=seeds.generator(run.seed, "data"), dtype=torch.float64)
+    w = first_weights(run.seed, 2, 8, 1.0).requires_grad_()
+    for record in records:
+        assert torch.allclose(record.tensors["weights"], w.detach(), rtol=0, atol=1e-12)
+        losses = ((x @ w.T).relu() - y[:, None]).square().mean(0)
+        assert torch.allclose(record.tensors["loss"], losses.detach(), rtol=0, atol=1e-12)
+        (gradient,) = torch.autograd.grad(losses.sum(), w)
+        w = (w - run.rate * gradient).detach().requires_grad_()
+    path = torch.stack([record.tensors["loss"] for record in records])
+    assert (path.diff(dim=0) < 0).all()
+    assert run.seconds() < run.model_copy(update={"fresh": True}).seconds()
 
 
 def test_a_rate_that_blows_up_says_where():

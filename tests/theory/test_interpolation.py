@@ -45,6 +45,6 @@ def test_the_compiled_velocity_is_that_of_move(task):
     w[2, 5] = 40.0  # nearly one site, where a is nearly 1
     rows = tabulate(task.amplifier)
     assert rows is not None
-    seen = compile_velocity()(w.numpy(), w.numpy() @ torch.cat([long, short + long], 1).numpy(), rows)
+    seen = compile_velocity()(w.flatten().numpy(), torch.cat([long, short + long], 1).numpy(), rows)
     expected = flow.move(w, short, long, task.amplifier)
     assert torch.allclose(torch.from_numpy(seen).view(3, 40), expected, rtol=0, atol=1e-10)

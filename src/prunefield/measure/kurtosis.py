@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from prunefield.errors import UsageError
+
 
 def kurtosis(values: Tensor) -> Tensor:
     """m4/m2² of every column, with population moments (redman2025, eq. 4, with the E that its denominator lacks).
@@ -32,3 +34,16 @@ def gaussian_kurtosis(n: int) -> float:
     2.882
     """
     return 3 * (n - 1) / (n + 1)
+
+
+def correct_kurtosis(kurtosis: Tensor, n: int) -> Tensor:
+    """3 + k₄/k₂² from m4/m2² of n numbers: with the k-statistics a Gaussian has 3 on average, however few they are.
+
+    k₄/k₂² = (n − 1)/((n − 2)(n − 3))·((n + 1)(m4/m2² − 3) + 6); n must be at least 4.
+
+    >>> round(correct_kurtosis(torch.tensor(gaussian_kurtosis(50)), 50).item(), 5)
+    3.0
+    """
+    if n < 4:
+        raise UsageError(f"an unbiased kurtosis needs at least 4 images, got {n}; take more images of each class")
+    return 3 + (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (kurtosis - 3) + 6)

@@ -39,11 +39,15 @@ class Norm(nn.Module):
             return functional.batch_norm(x, self.mean, self.variance, self.weight, self.bias, False, eps=self.eps)
         with torch.no_grad():
             variance, mean = torch.var_mean(x, 0, correction=0)
-            share = 1 - self.decay if self.seen else 1.0
-            self.mean.lerp_(mean, share)
-            self.variance.lerp_(variance, share)
-            self.seen.fill_(True)
+            self.follow_(mean, variance)
         return functional.batch_norm(x, None, None, self.weight, self.bias, True, eps=self.eps)
+
+    def follow_(self, mean: Tensor, variance: Tensor) -> None:
+        """Takes a batch's moments into the running averages."""
+        share = 1 - self.decay if self.seen else 1.0
+        self.mean.lerp_(mean, share)
+        self.variance.lerp_(variance, share)
+        self.seen.fill_(True)
 
     def forget_(self) -> None:
         """Lets the running averages begin anew."""
@@ -78,16 +82,20 @@ class Fcn(nn.Module):
         self.layers = nn.ModuleList(_linear(*pair, init, init_scale, generator) for pair in pairs)
 
     def forward(self, x: Tensor) -> Tensor:
-        for index, layer in enumerate(self.layers):
+        for index, (norm, layer) in enumerate(self.blocks()):
             x = torch.relu(x) if index else x
-            x = layer(x if self.norms is None else self.norms[index](x))
+            x = layer(x if norm is None else norm(x))
         return x
+
+    def blocks(self) -> "list[tuple[Norm | None, nn.Linear]]":
+        """Every linear layer with the normalisation before it."""
+        return list(zip(self.norms or [None] * len(self.layers), self.layers, strict=True))  # type: ignore[arg-type]
 
     def forget_(self) -> None:
         """Lets the running averages of all normalisations begin anew."""
-        for norm in self.norms or ():
-            assert isinstance(norm, Norm)
-            norm.forget_()
+        for norm, _ in self.blocks():
+            if norm is not None:
+                norm.forget_()
 
 
 def _linear(fan_in: int, fan_out: int, init: Init, scale: float, generator: torch.Generator) -> nn.Linear:

@@ -27,7 +27,10 @@ def draw(finding: Finding) -> "Figure":
     import matplotlib
 
     with matplotlib.rc_context(STYLE):
-        return finding.draw()
+        figure = finding.draw()
+        figure.draw_without_rendering()  # lays it out once; with a layout engine each file would do so again
+        figure.set_layout_engine("none")
+        return figure
 
 
 def encode(figure: "Figure", suffix: str) -> bytes:

@@ -87,8 +87,9 @@ class Flow(Run):
 
     def seconds(self) -> float:
         # Measured on one core: φ is evaluated some 60 times at the start of a leg and 9 times in a unit of time; each
-        # takes 20 µs and 40 ns for each weight, without a table 0.25 ms and 0.5 µs. Compiling takes a second, once.
+        # takes 20 µs and 40 ns for each weight, without a table 0.25 ms and 0.6 µs (Kur) to 4 µs (Student).
+        # A table takes up to 0.2 s to make.
         evaluations = 60 * math.ceil(len(self._stops()) / LEG) + 9 * self.time
         weights = self.inits * self.task.sites
-        tabulated = self.amplifier == "cubic" or math.isfinite(self.task.kurtosis())
-        return 0.05 + evaluations * ((2e-5 + 4e-8 * weights) if tabulated else (2.5e-4 + 5e-7 * weights))
+        tabulated = self.amplifier != "exact" or math.isfinite(self.task.kurtosis())
+        return 0.1 + evaluations * ((2e-5 + 4e-8 * weights) if tabulated else (2.5e-4 + 2.5e-6 * weights))

@@ -88,7 +88,7 @@ class Gradient(Run):
         assert isinstance(self.of, Neuron | Flow)
         # Measured: 50 ns to draw a value and 0.4 ns for each field.
         fields = len(self.times) * self.of.inits
-        return 0.1 + self.samples * self.task.size * (5e-8 + 4e-10 * fields)
+        return 0.1 + self.samples * self.task.sites * (5e-8 + 4e-10 * fields)
 
 
 def _scatter(pull: Tensor, x: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from pydantic import Field, model_validator
@@ -20,6 +20,8 @@ from prunefield.train import accuracy, train
 
 Method = Literal["imp", "oneshot", "random"]
 METHODS: tuple[Method, ...] = ("imp", "oneshot", "random")
+STREAMS = ("images", "labels")  # of random numbers
+CHUNK = 1000  # images that are drawn at once
 
 
 class Imp(Run):
@@ -27,12 +29,23 @@ class Imp(Run):
 
     Round n trains θ(rewind)⊙m(n) to θ(T) and prunes that to m(n + 1), with exact counts (`prune.prune`). Hidden layers
     are pruned, weights and biases together; the output layer and batch norm are not. Record n holds the mask m(n),
-    packed, and the accuracy after training with it; the last round only gives its mask, so its accuracy is None.
+    packed, and the accuracy after training with it, on held-out images and (`train_accuracy`) on the first ones that
+    round 0 trains on; the last round only gives its mask, so its accuracies are None.
     Record 0 also holds θ(rewind) (`rewind:…`) and when one-shot pruning of the dense θ(T) removes each entry
     (`oneshot:…`, see `prune.lifetimes`). `read_masks` unpacks all three kinds of masks.
+    With `images` the training has so many images, drawn once and kept in memory as float32, and takes every batch from
+    them with replacement (two draws of a data set may be the same image). Random labels are uniform and know nothing
+    of the image; they belong to it for good where `images` is set, else each draw has a new one, so that nothing can be
+    learnt. Held-out labels stay true.
     """
 
+    version: ClassVar[int] = 2  # steps are computed by hand, which rounds otherwise than autograd
+
     task: Task = Field(default=Leaves(), description="where the images come from")
+    images: int | None = Field(
+        default=None, ge=1, description="how many images there are to train on; none: new ones without end"
+    )
+    labels: Literal["true", "random"] = Field(default="true", description="labels to train with: the task's, or chance")
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(
         default=(1024, 1024), min_length=1, description="hidden widths"
     )
@@ -53,7 +66,7 @@ class Imp(Run):
         default=0.3, gt=0, lt=1, description="fraction of the remaining entries that a round removes"
     )
     scope: prune.Scope = Field(default="layer", description="one threshold per layer, or one for all layers")
-    held_out: int = Field(default=2_000, ge=1, description="images for the test accuracy, never trained on")
+    held_out: int = Field(default=2_000, ge=1, description="images of each accuracy: held out, and trained on")
     seed: int = Field(default=0, ge=0, description="seed of weights and images")
 
     @model_validator(mode="after")
@@ -83,24 +96,28 @@ class Imp(Run):
         }
 
     def seconds(self) -> float:
-        # Measured on one core, good to a third: 0.9 ms a step whatever the size, 8 ns a pixel painted, for each weight
-        # and image 1.1e-10 s of products and updates, and for each normalised feature and image 4e-8 s.
-        weights = sum(a * b for a, b in pairwise(self.widths))
+        # Measured on one core, good to a third: 0.3 ms a step whatever the size, 8 ns a pixel painted, 3.2e-11 s for
+        # each weight, image and product, 6 ns for each normalised feature and image, 80 ns a weight for each pruning.
+        weights = [a * b for a, b in pairwise(self.widths)]
+        products = 3 * sum(weights) - (0 if self.batch_norm else weights[0])
         features = sum(self.widths[:-1]) if self.batch_norm else 0
-        step = 9e-4 + self.batch * (8e-9 * self.widths[0] + 1.1e-10 * weights + 4e-8 * features)
-        return step * self.steps * self.rounds + 1
+        drawn = 8e-9 * self.widths[0]
+        step = 3e-4 + self.batch * ((0 if self.images else drawn) + 3.2e-11 * products + 6e-9 * features)
+        return (step * self.steps + 8e-8 * sum(weights)) * self.rounds + drawn * (self.images or 0) + 0.5
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         net, rewound = self._net(), self._net()
         state.module("net", net)
         state.module("rewound", rewound)
         masks = {name: state.tensor(f"mask:{name}", _ones(shape)) for name, shape in self.shapes.items()}
-        images = state.generator(self.seed, "images")
-        test = self._on(state, self.task.sample(self.held_out, generator=seeds.generator(self.seed, "held-out")))
+        test = self._on(state, self.task.held_out(self.held_out, generator=seeds.generator(self.seed, "held-out")))
+        pool = self._pool()
+        seen = self._on(state, self._first(pool))
+        streams = [state.generator(self.seed, name) for name in STREAMS]
         place = state.values
 
         def draw() -> Batch:
-            return self._on(state, self.task.sample(self.batch, generator=images))
+            return self._on(state, self._draw(pool, *streams))
 
         for n in range(place.setdefault("round", 0), self.rounds):
             for goal in self._goals(n):
@@ -111,7 +128,7 @@ class Imp(Run):
                     if n == 0 and step == self.rewind:
                         rewound.load_state_dict(net.state_dict())
                     yield None
-            record = self._record(n, masks, accuracy(net, test))
+            record = self._record(n, masks, accuracy(net, test), accuracy(net, seen))
             if n == 0:
                 record.tensors.update(self._dense(net, rewound))
             kept = prune.prune(
@@ -127,7 +144,7 @@ class Imp(Run):
         if place["round"] == self.rounds:
             place["round"] += 1
             state.done = 1.0
-            yield self._record(self.rounds, masks, None)
+            yield self._record(self.rounds, masks, None, None)
 
     def _goals(self, n: int) -> Sequence[int]:
         """The steps to which round n trains, one after the other; at the first of round 0 the net is put aside."""
@@ -140,12 +157,43 @@ class Imp(Run):
         options = {"batch_norm": self.batch_norm, "init": self.init, "init_scale": self.init_scale}
         return Fcn(self.widths, generator=stream, **options)
 
+    def _draw(self, pool: Batch | None, images: torch.Generator, labels: torch.Generator) -> Batch:
+        """The next batch of the training."""
+        if pool is not None:
+            chosen = torch.randint(len(pool.y), (self.batch,), generator=images)
+            return Batch(pool.x[chosen], pool.y[chosen])
+        return self._relabel(self.task.sample(self.batch, generator=images), labels)
+
+    def _pool(self) -> Batch | None:
+        """The images that are used again and again, if there are such."""
+        if self.images is None:
+            return None
+        images, labels = (seeds.generator(self.seed, "pool", name) for name in STREAMS)
+        pool = Batch(torch.empty(self.images, self.widths[0]), torch.empty(self.images, dtype=torch.long))
+        for x, y in zip(pool.x.split(CHUNK), pool.y.split(CHUNK), strict=True):
+            part = self._relabel(self.task.sample(len(y), generator=images), labels)
+            x.copy_(part.x)
+            y.copy_(part.y)
+        return pool
+
+    def _first(self, pool: Batch | None) -> Batch:
+        """The images of the first batches, about `held_out` of them."""
+        streams = [seeds.generator(self.seed, name) for name in STREAMS]
+        count = min(self.steps, math.ceil(self.held_out / self.batch))
+        batches = [self._draw(pool, *streams) for _ in range(count)]
+        return Batch(torch.cat([batch.x for batch in batches]), torch.cat([batch.y for batch in batches]))
+
+    def _relabel(self, batch: Batch, labels: torch.Generator) -> Batch:
+        if self.labels == "true":
+            return batch
+        return Batch(batch.x, torch.randint(self.task.classes, batch.y.shape, generator=labels))
+
     def _on(self, state: State, batch: Batch) -> Batch:
         return Batch(batch.x.to(state.device), batch.y.to(state.device))
 
-    def _record(self, n: int, masks: Mapping[str, Tensor], right: float | None) -> Record:
+    def _record(self, n: int, masks: Mapping[str, Tensor], test: float | None, seen: float | None) -> Record:
         density = {f"density:{name}": share for name, share in Mask(masks).per_layer().items()}
-        values = {"round": n, "accuracy": right, "density": Mask(masks).density, **density}
+        values = {"round": n, "accuracy": test, "train_accuracy": seen, "density": Mask(masks).density, **density}
         return Record(values, {f"mask:{name}": pack(mask) for name, mask in masks.items()})
 
     def _dense(self, net: Fcn, rewound: Fcn) -> dict[str, Tensor]:

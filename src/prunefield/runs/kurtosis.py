@@ -1,31 +1,48 @@
 """Kurtosis of the pre-activations that the masks of a pruning run give at the rewind point."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
-from pydantic import Field
-from torch import Tensor
+from pydantic import Field, model_validator
+from torch import Tensor, nn
 
 from prunefield import seeds
-from prunefield.measure.kurtosis import gaussian_kurtosis, kurtosis, kurtosis_per_class
+from prunefield.errors import UsageError
+from prunefield.masks import Mask
+from prunefield.measure.kurtosis import correct_kurtosis, gaussian_kurtosis, kurtosis, kurtosis_per_class
+from prunefield.nets.fcn import Fcn, Norm
 from prunefield.plugin import Nested
 from prunefield.runs import Record, Run, State, Value
 from prunefield.runs.imp import METHODS, Imp, read_masks
-from prunefield.tasks import Batch, Task
+from prunefield.tasks import balanced
 
 
 class Kurtosis(Run):
-    """kurt(λ_i) of the first layer's λ = W⊙m·x̃ at θ(rewind), on new images (redman2025, eqs 3 and 4, Fig. 4B).
+    """kurt(λ_i) of a layer's λ = W⊙m·x̃ at θ(rewind), on held-out images (redman2025, eqs 3 and 4, Figs 4B and S3).
 
-    x̃ is the input after batch norm, with its running moments at the rewind point. One record per method (imp, oneshot,
-    random) and round: `within`, the kurtosis within each class averaged over classes and units, as Fig. 4B;
-    `pooled`, over all images; and the number of units without variance, which are left out. `gaussian` is what
-    Gaussian pre-activations give for as many images. Tensors: both per unit. Biases only translate λ and are left out.
+    x̃ is the input of the layer after batch norm. The pixels' moments are the running ones of the rewind point; those
+    of later layers belong to the dense net, so `statistics` are by default computed anew for each mask. One record per
+    method (imp, oneshot, random) and round: `within`, the kurtosis within each class averaged over classes and units,
+    as Fig. 4B; `pooled`, over all images; both again `corrected` for the number of images; and what has no variance and
+    is left out: units (`bare`) and pairs of unit and class (`bare_within`). `gaussian` is what Gaussian pre-activations
+    give for as many images; corrected they give 3. Tensors: `within` and `pooled` per unit. Biases only translate λ and
+    are left out.
     """
 
     of: Annotated[Imp, Nested()] = Field(description="the imp run whose masks are measured")
-    per_class: int = Field(default=50, ge=2, description="images of each class")
+    per_class: int = Field(default=50, ge=4, description="held-out images of each class")
+    layer: int = Field(default=0, ge=0, description="which hidden layer, from 0")
+    statistics: Literal["masked", "dense"] = Field(
+        default="masked",
+        description="batch norm after layer 0: moments of the masked net's activity, or the dense net's",
+    )
+
+    @model_validator(mode="after")
+    def _check_layer(self) -> "Kurtosis":
+        if self.layer >= len(self.of.hidden):
+            raise UsageError(f"layer must be below {len(self.of.hidden)}, the hidden layers (got {self.layer})")
+        return self
 
     def seconds(self) -> float:
         # Measured: products at 5e10 a second and moments of 30 ns a pre-activation on one core; images 30 µs each.
@@ -38,40 +55,55 @@ class Kurtosis(Run):
         imp = self.of
         records = state.read(imp).records
         batch = balanced(imp.task, self.per_class, generator=seeds.generator(imp.seed, "kurtosis"))
-        weight = rewound_weight(imp, records[0].tensors)
         for index, method in enumerate(METHODS):
             begun = state.values.get("done", 0) - index * len(records)
             masks = read_masks(imp, records, method) if begun < len(records) else []
             for n in range(max(0, begun), len(masks)):
-                mask = masks[n]["layers.0.weight"]
-                record = self._record(batch.x @ (weight * mask).T, batch.y, imp.task.classes)
-                record.values.update(method=method, round=n, density=mask.float().mean().item())
+                values = self._forward(records[0].tensors, masks[n], batch.x)
+                record = self._record(values, batch.y, imp.task.classes)
+                density = masks[n][f"layers.{self.layer}.weight"].float().mean().item()
+                record.values.update(method=method, round=n, density=density)
                 state.values["done"] = index * len(records) + n + 1
                 state.done = state.values["done"] / (len(METHODS) * len(records))
                 yield record
+
+    def _forward(self, tensors: dict[str, Tensor], masks: Mask, x: Tensor) -> Tensor:
+        """λ of the layer, (n, units), but for its bias."""
+        imp = self.of
+        if self.layer == 0:
+            return x @ (rewound_weight(imp, tensors) * masks["layers.0.weight"]).T
+        net = Fcn(imp.widths, generator=torch.Generator(), batch_norm=imp.batch_norm)
+        net.load_state_dict(
+            {key.removeprefix("rewind:"): item for key, item in tensors.items() if key.startswith("rewind:")}
+        )
+        masks.apply_(net)
+        net.eval()
+        with torch.no_grad():
+            for index in range(self.layer + 1):
+                x = torch.relu(x) if index else x
+                norm, linear = net.norms[index] if net.norms else None, net.layers[index]
+                assert isinstance(linear, nn.Linear)
+                if isinstance(norm, Norm):
+                    if index and self.statistics == "masked":
+                        norm.mean.copy_(x.mean(0))
+                        norm.variance.copy_(x.var(0, correction=0))
+                    x = norm(x)
+                x = x @ linear.weight.T if index == self.layer else linear(x)
+        return x
 
     def _record(self, values: Tensor, y: Tensor, classes: int) -> Record:
         within, pooled = kurtosis_per_class(values, y, classes), kurtosis(values)
         found: dict[str, Value] = {
             "within": _mean(within),
             "pooled": _mean(pooled),
-            "gaussian": gaussian_kurtosis(self.per_class),
+            "within_corrected": _mean(correct_kurtosis(within, len(y) // classes)),
+            "pooled_corrected": _mean(correct_kurtosis(pooled, len(y))),
+            "gaussian": gaussian_kurtosis(len(y) // classes),
             "gaussian_pooled": gaussian_kurtosis(len(y)),
             "bare": int(pooled.isnan().sum()),
+            "bare_within": int(within.isnan().sum()),
         }
         return Record(found, {"within": within.nanmean(0), "pooled": pooled})
-
-
-def balanced(task: Task, per_class: int, *, generator: torch.Generator) -> Batch:
-    """`per_class` images of each class, sorted by class."""
-    parts: list[Batch] = []
-    counts = torch.zeros(task.classes, dtype=torch.long)
-    while int(counts.min()) < per_class:
-        parts.append(task.sample(per_class * task.classes, generator=generator))
-        counts += torch.bincount(parts[-1].y, minlength=task.classes)
-    x, y = torch.cat([part.x for part in parts]), torch.cat([part.y for part in parts])
-    chosen = torch.cat([torch.nonzero(y == label).flatten()[:per_class] for label in range(task.classes)])
-    return Batch(x[chosen], y[chosen])
 
 
 def rewound_weight(imp: Imp, tensors: dict[str, Tensor]) -> Tensor:

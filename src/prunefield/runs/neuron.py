@@ -1,4 +1,4 @@
-"""One ReLU neuron learning online, from many first weights at once."""
+"""One ReLU neuron learning online or from one batch, from many first weights at once."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -19,10 +19,11 @@ DTYPES = {"float64": torch.float64, "float32": torch.float32}
 
 
 class Neuron(Run):
-    """Online gradient descent on the mean of (ŷ−y)² for ŷ = ReLU(w·x) (lufkin2024, model M2, §2.1 and Fig. 3).
+    """Gradient descent on the mean of (ŷ−y)² for ŷ = ReLU(w·x) (lufkin2024, model M2, §2.1 and Fig. 3).
 
-    Each step takes a fresh batch; all `inits` neurons see the same batches and never each other. A record holds
-    `weights` (inits, N) before its step, and `loss` and `ipr` (inits,); its time is steps × rate.
+    Each step takes a fresh batch, as in the paper, or all steps the same one; all `inits` neurons see the same batches
+    and never each other. A record holds `weights` (inits, N) before its step, and `loss` and `ipr` (inits,); its time
+    is steps × rate.
     """
 
     task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
@@ -31,6 +32,7 @@ class Neuron(Run):
     init_scale: float = Field(default=1e-3, gt=0, description="first weights have the variance init_scale·2/(N+1)")
     rate: float = Field(default=0.05, gt=0, description="the learning rate τ")
     batch: int = Field(default=500, ge=1, description="examples in a step")
+    fresh: bool = Field(default=True, description="a new batch for each step; otherwise one batch is kept")
     steps: int = Field(default=2000, ge=1, description="how many steps")
     record_every: int = Field(default=10, ge=1, description="steps between two records; the last is always recorded")
     dtype: Literal["float64", "float32"] = Field(default="float64", description="the precision of the dynamics")
@@ -39,9 +41,9 @@ class Neuron(Run):
         task, dtype = self.task, DTYPES[self.dtype]
         data = state.generator(self.seed, "data")
         w = state.tensor("weights", lambda: first_weights(self.seed, self.inits, task.sites, self.init_scale).to(dtype))
+        kept = None if self.fresh else self._draw(seeds.generator(self.seed, "data"), state)
         for step in range(state.values.get("step", 0), self.steps + 1):
-            x, y = task.sample(self.batch, generator=data, dtype=dtype)
-            x, y = x.to(state.device), y.to(state.device)
+            x, y = kept or self._draw(data, state)
             before = x @ w.T
             error = before.clamp(min=0) - y[:, None]
             loss = error.square().mean(0)
@@ -56,6 +58,10 @@ class Neuron(Run):
             state.done = (step + 1) / (self.steps + 1)
             yield record
 
+    def _draw(self, generator: torch.Generator, state: State) -> tuple[Tensor, Tensor]:
+        x, y = self.task.sample(self.batch, generator=generator, dtype=DTYPES[self.dtype])
+        return x.to(state.device), y.to(state.device)
+
     def _record(self, step: int, w: Tensor, loss: Tensor) -> Record:
         ipr = participate(w)
         values = {"step": step, "time": step * self.rate, "loss": float(loss.mean()), "ipr": float(ipr.mean())}
@@ -64,8 +70,8 @@ class Neuron(Run):
     def seconds(self) -> float:
         # Measured on one core with 40 sites: 0.2 ms a step and, for each value of a batch, 40 to 75 ns to draw it
         # (Ising is the fastest, Kur the slowest) and 0.3 ns for each neuron.
-        values = self.batch * self.task.sites
-        return (self.steps + 1) * (2e-4 + values * (5.5e-8 + 3e-10 * self.inits))
+        values, draws = self.batch * self.task.sites, self.steps + 1 if self.fresh else 1
+        return (self.steps + 1) * (2e-4 + values * 3e-10 * self.inits) + draws * values * 5.5e-8
 
 
 def first_weights(seed: int, inits: int, size: int, scale: float) -> Tensor:

@@ -1,7 +1,7 @@
 """Width of the receptive fields in the masks of a pruning run."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import torch
 from pydantic import Field
@@ -19,17 +19,19 @@ class Widths(Run):
     One record per method (imp, oneshot, random) and round: mean and median of σx and σy over the `top` units with most
     kept inputs and over all units with at least `least` of them; how many units those are and how many are left out,
     because they keep at most one input or because their fit ran away; and how many mask entries of all pruned layers
-    differ from IMP's. Tensors: σx, σy and the kept count of each unit.
+    differ from IMP's. Tensors: σx, σy, the fit's mean squared error and the kept count of each unit.
     """
+
+    version: ClassVar[int] = 2  # fits stop unit by unit, which changes the last digits
 
     of: Annotated[Imp, Nested()] = Field(description="the imp run whose masks are measured")
     top: int = Field(default=120, ge=1, description="how many of the most connected units make up the first average")
     least: int = Field(default=10, ge=2, description="kept inputs that a unit of the second average needs")
 
     def seconds(self) -> float:
-        # Measured: about 0.6 ms a unit and mask at 32×32, fit and transform together.
+        # Measured: about 0.25 ms a unit and mask at 32×32, fit and transform together; half a second compiles or loads.
         imp = self.of
-        return 6e-7 * imp.hidden[0] * imp.widths[0] / 3 * len(METHODS) * imp.rounds + 0.5
+        return 2.5e-7 * imp.hidden[0] * imp.widths[0] / 3 * len(METHODS) * imp.rounds + 1.0
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         imp = self.of
@@ -66,4 +68,4 @@ def summarise(fields: Tensor, fit: Fit, top: int, least: int) -> tuple[dict, dic
         for axis, widths in (("x", fit.width_x[units]), ("y", fit.width_y[units])):
             values[f"mean_{axis}_{group}"] = widths.mean().item() if len(units) else None
             values[f"median_{axis}_{group}"] = widths.quantile(0.5).item() if len(units) else None
-    return values, {"width_x": fit.width_x, "width_y": fit.width_y, "kept": kept.int()}
+    return values, {"width_x": fit.width_x, "width_y": fit.width_y, "misfit": fit.misfit, "kept": kept.int()}

@@ -4,15 +4,20 @@ from abc import abstractmethod
 from typing import ClassVar, NamedTuple
 
 import torch
+from pydantic import Field
+from torch import Tensor
 
+from prunefield.errors import UsageError
 from prunefield.plugin import Plugin
+
+FEWEST = 4  # with fewer examples of a class its kurtosis cannot be told
 
 
 class Batch(NamedTuple):
     """Inputs `x` of shape (n, features) and integer labels `y` of shape (n,)."""
 
-    x: torch.Tensor
-    y: torch.Tensor
+    x: Tensor
+    y: Tensor
 
 
 class Task(Plugin):
@@ -30,6 +35,75 @@ class Task(Plugin):
     def classes(self) -> int:
         """How many labels there are: 0, 1, …, classes − 1."""
 
+    @property
+    def levels(self) -> tuple[Tensor, Tensor] | None:
+        """For images: the x of black (0) and of white (255), scalars or one for each feature; otherwise None."""
+        return None
+
     @abstractmethod
     def sample(self, n: int, *, generator: torch.Generator) -> Batch:
         """`n` independent examples; the same generator state gives the same examples."""
+
+    def held_out(self, n: int, *, generator: torch.Generator) -> Batch:
+        """`n` examples for tests, which training never sees: a stream's new ones, a data set's test images."""
+        return self.sample(n, generator=generator)
+
+
+class Finite(Task):
+    """A task with so many training and so many test examples and no more."""
+
+    limit: int | None = Field(
+        default=None, ge=1, description="train on the first so many training examples only [default: on all]"
+    )
+
+    @abstractmethod
+    def labels(self, *, training: bool) -> Tensor:
+        """The labels of all training examples (up to `limit`) or of all test examples, int64."""
+
+    @abstractmethod
+    def take(self, rows: Tensor, *, training: bool) -> Tensor:
+        """The inputs of the examples at `rows`, shape (len(rows), features)."""
+
+    def sample(self, n: int, *, generator: torch.Generator) -> Batch:
+        """`n` training examples, each drawn from all of them, so that one may come twice."""
+        labels = self.labels(training=True)
+        rows = torch.randint(len(labels), (n,), generator=generator)
+        return Batch(self.take(rows, training=True), labels[rows])
+
+    def held_out(self, n: int, *, generator: torch.Generator) -> Batch:
+        """`n` different test examples."""
+        labels = self.labels(training=False)
+        if n > len(labels):
+            raise UsageError(f"{self.kind()} has {len(labels)} test examples, {n} were asked for")
+        rows = torch.randperm(len(labels), generator=generator)[:n]
+        return Batch(self.take(rows, training=False), labels[rows])
+
+
+def balanced(task: Task, per_class: int, *, generator: torch.Generator, training: bool = False) -> Batch:
+    """`per_class` held-out (or training) examples of each class, sorted by class.
+
+    A finite task gives different examples, and fewer of every class if its smallest class has fewer.
+    """
+    if isinstance(task, Finite):
+        y = task.labels(training=training)
+        smallest = y.bincount(minlength=task.classes).min(0)
+        if (least := int(smallest.values)) < FEWEST:
+            what, label = "training" if training else "test", int(smallest.indices)
+            raise UsageError(f"{task.kind()} has {least} {what} examples of class {label}; it takes at least {FEWEST}")
+        order = torch.randperm(len(y), generator=generator)
+        chosen = order[_first(y[order], min(per_class, least), task.classes)]
+        return Batch(task.take(chosen, training=training), y[chosen])
+    draw = task.sample if training else task.held_out
+    parts: list[Batch] = []
+    counts = torch.zeros(task.classes, dtype=torch.long)
+    while int(counts.min()) < per_class:
+        parts.append(draw(per_class * task.classes, generator=generator))
+        counts += torch.bincount(parts[-1].y, minlength=task.classes)
+    x, y = torch.cat([part.x for part in parts]), torch.cat([part.y for part in parts])
+    chosen = _first(y, per_class, task.classes)
+    return Batch(x[chosen], y[chosen])
+
+
+def _first(y: Tensor, per_class: int, classes: int) -> Tensor:
+    """Where the first `per_class` labels of each class are, class by class."""
+    return torch.cat([torch.nonzero(y == label).flatten()[:per_class] for label in range(classes)])

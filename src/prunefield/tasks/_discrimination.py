@@ -53,6 +53,10 @@ class Discrimination(Task):
     def cdf(self, x: Tensor) -> Tensor:
         """P(X ≤ x) of the marginal law, element by element."""
 
+    @abstractmethod
+    def density(self, x: Tensor) -> Tensor:
+        """The derivative of `cdf`, element by element; infinite where single values have a probability."""
+
     @property
     @abstractmethod
     def title(self) -> str:

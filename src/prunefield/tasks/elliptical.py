@@ -98,3 +98,11 @@ class Elliptical(Latent):
         from scipy.special import stdtr
 
         return torch.from_numpy(np.asarray(stdtr(self.nu, x.numpy() * math.sqrt(self.nu / (self.nu - 2)))))
+
+    def density(self, x: Tensor) -> Tensor:
+        """Student's with unit variance, or what `radial.weigh` says of the law of R."""
+        if self.law != "student-t":
+            return radial.weigh(x, self._law, self.sites)
+        nu = self.nu
+        height = math.exp(math.lgamma((nu + 1) / 2) - math.lgamma(nu / 2)) / math.sqrt((nu - 2) * math.pi)
+        return height * (1 + x.square() / (nu - 2)) ** (-(nu + 1) / 2)

@@ -1,5 +1,7 @@
 """A Gaussian field on a ring or a torus."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -32,3 +34,6 @@ class Gaussian(Latent):
 
     def cdf(self, x: Tensor) -> Tensor:
         return torch.special.ndtr(x)
+
+    def density(self, x: Tensor) -> Tensor:
+        return torch.exp(-x.square() / 2) / math.sqrt(2 * math.pi)

@@ -1,6 +1,6 @@
 """Spins on a ring, told apart by how strongly neighbours agree."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field, model_validator
@@ -8,19 +8,19 @@ from torch import Tensor
 
 from prunefield.errors import UsageError
 from prunefield.tasks._discrimination import Discrimination
-from prunefield.theory import amplifier, fields
+from prunefield.theory import amplifier, fields, walls
 
 
 class Ising(Discrimination):
     """The one-dimensional Ising model (lufkin2024, Eq. 2 with its sign mended): p(x) ∝ exp(+J Σ xᵢxᵢ₊₁), xᵢ = ±1.
 
-    Drawn exactly and without a Markov chain: each bond of the ring is closed with probability tanh J, or all of them
-    with the extra weight tanhᴺJ that the ring adds; sites joined by closed bonds share a fair sign.
+    Drawn exactly and without a Markov chain, from the bonds between spins that differ (`theory.walls`).
 
     >>> Ising(size=8).sample(2, generator=torch.Generator().manual_seed(0)).x.abs().sum().item()
     16.0
     """
 
+    version: ClassVar[int] = 2  # the exact sampler takes other random numbers
     couplings: tuple[float, ...] = Field(
         default=(0.3, 0.7), min_length=2, description="the coupling J of each class, stronger from class to class"
     )
@@ -52,7 +52,9 @@ class Ising(Discrimination):
         return len(self.couplings)
 
     def draw(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
-        return (self._draw_exactly if self.sampler == "exact" else self._draw_by_gibbs)(labels, generator)
+        if self.sampler == "exact":
+            return walls.draw_ring(labels, self.couplings, self.size, generator=generator)
+        return self._draw_by_gibbs(labels, generator)
 
     def _draw_by_gibbs(self, labels: Tensor, generator: torch.Generator) -> Tensor:
         """A sweep draws all even sites given the odd ones and then the odd ones: P(xᵢ = 1) = 1/(1 + e^(−2J(l+r)))."""
@@ -65,20 +67,6 @@ class Ising(Discrimination):
                 up = torch.rand(shape, dtype=torch.float64, generator=generator) < chance
                 own.copy_(up).mul_(2).sub_(1)
         return torch.stack((even, odd), 2).flatten(1)
-
-    def _draw_exactly(self, labels: Tensor, generator: torch.Generator) -> Tensor:
-        closed = torch.tensor(self.couplings, dtype=torch.float64).tanh()[labels][:, None]
-        whole = closed**self.size
-        u = torch.rand(len(labels), self.size + 2, dtype=torch.float64, generator=generator)
-        sign, bonds = u[:, :1] < 0.5, u[:, 2:]
-        closed = torch.where(u[:, 1:2] < whole / (1 + whole), 2.0, closed)  # above 1: all of them
-        # Bond i stands before site i. An open bond draws a new sign, which differs from the last one half the time.
-        opened, flipped = bonds >= closed, bonds >= (1 + closed) / 2
-        # Bytes are enough: a sum that wraps round at 256 keeps its parity.
-        parity = flipped.cumsum(1, dtype=torch.uint8).add_(sign).bitwise_and_(1)
-        # Sites before the first open bond belong to the cluster that comes round the ring from the last site.
-        early = torch.arange(self.size) < opened.view(torch.uint8).argmax(1, keepdim=True)
-        return torch.where(early, parity[:, -1:], parity).to(torch.float64).mul_(-2).add_(1)
 
     def covariance(self, label: int) -> Tensor:
         """E[xᵢxⱼ] = (aᵈ + aᴺ⁻ᵈ)/(1 + aᴺ), a = tanh J, d = |i−j|."""
@@ -94,3 +82,7 @@ class Ising(Discrimination):
 
     def cdf(self, x: Tensor) -> Tensor:
         return ((x >= -1).to(torch.float64) + (x >= 1)) / 2
+
+    def density(self, x: Tensor) -> Tensor:
+        """A law of two points, each of probability ½, has none: infinite at ±1, 0 elsewhere."""
+        return torch.where(x.abs() == 1, torch.inf, 0.0).to(torch.float64)

@@ -69,6 +69,11 @@ class Kur(Latent):
         u = x * self.deviation
         return (1 + u * torch.exp(-torch.log1p(u.abs() ** self.k) / self.k)) / 2
 
+    def density(self, x: Tensor) -> Tensor:
+        """½ s (1 + |s x|ᵏ)^(−1−1/k)."""
+        s = self.deviation
+        return s / 2 * torch.exp(-torch.log1p((s * x).abs() ** self.k) * (1 + 1 / self.k))
+
 
 def moment(k: float, power: float) -> float:
     """E|x|ᵖ = Γ((p+1)/k) Γ(1−p/k)/(k Γ(1+1/k)) of the law with density ½(1+|x|ᵏ)^(−1−1/k); infinite for p ≥ k.

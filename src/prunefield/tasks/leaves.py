@@ -58,6 +58,11 @@ class Leaves(Task):
     def classes(self) -> int:
         return self.categories
 
+    @property
+    def levels(self) -> tuple[torch.Tensor, torch.Tensor]:
+        mean, deviation = self.moments
+        return torch.tensor(-mean / deviation), torch.tensor((1 - mean) / deviation)
+
     @cached_property
     def moments(self) -> tuple[float, float]:
         """μ and s: mean and standard deviation of a raw pixel that every ellipse may reach.

@@ -33,9 +33,14 @@ class Nlgp(Latent):
         # 2g²/(1+2g²) without overflow for the largest g.
         return 1 / (1 + 0.5 / self.g / self.g)
 
+    @property
+    def _top(self) -> float:
+        """Z; x lies between −1/Z and 1/Z."""
+        return math.sqrt(2 / math.pi * math.asin(self._gain))
+
     def squash(self, z: Tensor) -> Tensor:
         """x = erf(g z)/Z, of unit variance for a standard normal z."""
-        return torch.erf(self.g * z) / math.sqrt(2 / math.pi * math.asin(self._gain))
+        return torch.erf(self.g * z) / self._top
 
     def draw(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
         return self.squash(self.draw_latent(labels, generator=generator))
@@ -52,8 +57,13 @@ class Nlgp(Latent):
         return amplifier.integrate(a, self.squash)
 
     def cdf(self, x: Tensor) -> Tensor:
-        inside = (x * math.sqrt(2 / math.pi * math.asin(self._gain))).clamp(-1, 1)
-        return torch.special.ndtr(torch.erfinv(inside) / self.g)
+        return torch.special.ndtr(torch.erfinv((x * self._top).clamp(-1, 1)) / self.g)
+
+    def density(self, x: Tensor) -> Tensor:
+        """Z/(√8 g) exp((g² − ½)z²), z = erf⁻¹(xZ)/g, for |x| < 1/Z, else 0; for g > 1/√2 it rises to the ends."""
+        u = torch.erfinv((x * self._top).clamp(-1, 1))
+        inside = self._top / math.sqrt(8) / self.g * torch.exp((1 - 0.5 / self.g**2) * u.square())
+        return torch.where((x * self._top).abs() < 1, inside, 0.0)
 
 
 @cache

@@ -43,15 +43,14 @@ def integrate(
     """
     from scipy.integrate import solve_ivp
 
-    rows, size = tabulate(amplifier), len(long)
+    rows = tabulate(amplifier)
     both = np.ascontiguousarray(torch.cat([long, short + long], 1).numpy())
-    combine = compile_velocity()
+    compiled = compile_velocity()
 
     def velocity(_: float, flat: np.ndarray) -> np.ndarray:
-        w = flat.reshape(-1, size)
         if rows is None:
-            return move(torch.from_numpy(w), short, long, amplifier).flatten().numpy()
-        return combine(w, w.dot(both), rows)
+            return move(torch.from_numpy(flat).view(-1, len(long)), short, long, amplifier).flatten().numpy()
+        return compiled(flat, both, rows)
 
     first = start.to(torch.float64).flatten().numpy()
     solution = solve_ivp(

@@ -35,23 +35,24 @@ def tabulate(function: Callable[[Tensor], Tensor]) -> np.ndarray | None:
 
 @cache
 def compile_velocity() -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-    """½φ(Σ₁w/√(wᵀΣ₁w)) − ½(Σ₀ + Σ₁)w from w, (n, N), the products (Σ₁w, (Σ₀ + Σ₁)w), (n, 2N), and the table of φ.
+    """½φ(Σ₁w/√(wᵀΣ₁w)) − ½(Σ₀ + Σ₁)w from fields w end to end, (n·N,), (Σ₁, Σ₀ + Σ₁), (N, 2N), and the table of φ.
 
     Compiled, for at these sizes the overhead of numpy's calls would be most of the time of an integration.
     """
     from numba import njit  # half a second, so only for those who integrate
 
     try:
-        return njit(cache=True)(_combine)
+        return njit(cache=True)(_move)
     except RuntimeError:  # no folder for the cache can be written: compile anew in every process
-        return njit(_combine)
+        return njit(_move)
 
 
-def _combine(w: np.ndarray, products: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    fields, size = w.shape
-    half, last = len(rows) / 2, len(rows) - 1
-    found = np.empty(fields * size)
-    for field in range(fields):
+def _move(flat: np.ndarray, both: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    size, half, last = len(both), len(rows) / 2, len(rows) - 1
+    w = flat.reshape(-1, size)
+    products = np.dot(w, both)
+    found = np.empty(w.shape)
+    for field in range(len(w)):
         square = 0.0
         for site in range(size):
             square += w[field, site] * products[field, site]
@@ -61,5 +62,5 @@ def _combine(w: np.ndarray, products: np.ndarray, rows: np.ndarray) -> np.ndarra
             cell = min(max(int(x), 0), last)  # rounding may put it beyond ±1
             x -= cell
             phi = ((rows[cell, 0] * x + rows[cell, 1]) * x + rows[cell, 2]) * x + rows[cell, 3]
-            found[field * size + site] = (phi - products[field, size + site]) / 2
-    return found
+            found[field, site] = (phi - products[field, size + site]) / 2
+    return found.ravel()

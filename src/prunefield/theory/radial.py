@@ -59,6 +59,18 @@ def distribute(x: Tensor, law: Law, sites: int) -> Tensor:
     return (1 + inside * x.sign()) / 2
 
 
+def weigh(x: Tensor, law: Law, sites: int) -> Tensor:
+    """The density of R·u₁ at x, E[(1 − x²/R²)^((N−3)/2)/R] · Γ(N/2)/(√π Γ((N−1)/2)), over the radii R > |x|.
+
+    >>> weigh(torch.tensor([0.0, 0.5, 2.0]), (torch.ones(1), torch.ones(1)), 3).tolist()  # uniform on a sphere
+    [0.5, 0.5, 0.0]
+    """
+    radii, weights = law
+    rest = 1 - (x[..., None] / radii).square()
+    inside = torch.where(rest > 0, rest.clamp(min=0) ** ((sites - 3) / 2) / radii, 0.0)
+    return math.exp(math.lgamma(sites / 2) - math.lgamma((sites - 1) / 2)) / math.sqrt(math.pi) * (inside @ weights)
+
+
 def amplify(a: Tensor, law: Law, sites: int) -> Tensor:
     """φ(a) = E[X erf(X b/√2)] for X = R·u₁, b = alg⁻¹(a): E[R² b √(2/π)/N · M(1/2, N/2+1, −R²b²/2)].
 

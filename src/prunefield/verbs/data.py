@@ -1,31 +1,142 @@
-"""List the data sets: their shape, number of classes and where they come from."""
+"""List, fetch or verify data sets: their shape, classes, size, licence and where they are.
 
+`data get NAME` fetches the official files and converts them once; `--from PATH` takes files that you have. They go to
+the folder PRUNEFIELD_DATA, or to one in your cache.
+"""
+
+import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from prunefield.errors import unknown
+from prunefield.errors import UsageError, unknown
 from prunefield.names import modules, summary
 from prunefield.options import add_json, print_json
 
+if TYPE_CHECKING:
+    from prunefield.tasks._images import Published
+
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("action", metavar="list", help="what to do")
+    parser.add_argument("action", metavar="|".join(ACTIONS), help="what to do")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the data sets [default: all that are here]")
+    parser.add_argument("--from", dest="origin", type=Path, metavar="PATH", help="with get: official files you have")
     add_json(parser)
     parser.epilog = f"data sets: {', '.join(modules('tasks'))}"
 
 
 def execute(args: Namespace) -> int:
-    if args.action != "list":
-        raise unknown("action of data", args.action, ["list"])
+    if args.action not in ACTIONS:
+        raise unknown("action of data", args.action, ACTIONS)
+    return ACTIONS[args.action](args)
+
+
+def list_(args: Namespace) -> int:
+    """One line per data set."""
     from prunefield.screen import show
     from prunefield.tasks import Task
 
-    tasks = [Task.parse(name) for name in modules("tasks")]
-    rows = [
-        {"data": task.kind(), "shape": task.shape, "classes": task.classes, "what": summary("tasks", task.kind())}
-        for task in tasks
-    ]
+    if wrong := [name for name in args.names if name not in modules("tasks")]:
+        raise unknown("data set", wrong[0], modules("tasks"))
+    rows = [_describe(Task.parse(name)) for name in args.names or modules("tasks")]
     if args.json:
         print_json(rows)
     else:
-        show(("data", "shape", "classes", "what"), [tuple(row.values()) for row in rows])
+        columns = ("data", "shape", "classes", "state", "what", "licence")
+        cells = [[("×".join(map(str, row[key])) if key == "shape" else row[key]) for key in columns] for row in rows]
+        show(columns, [["–" if cell in (None, "") else cell for cell in row] for row in cells])
     return 0
+
+
+def _describe(task: Any) -> dict[str, Any]:
+    from prunefield.data.shelf import ABOUT
+    from prunefield.tasks._images import Images, Published
+
+    try:
+        shape, classes = list(task.shape), task.classes
+    except UsageError:  # one's own files, which are not there
+        shape, classes = [], None
+    row = {
+        "data": task.kind(),
+        "shape": shape,
+        "classes": classes,
+        "state": "made here",
+        "licence": None,
+        "bytes": None,
+    }
+    if isinstance(task, Published):
+        here = (task.folder() / ABOUT).exists()
+        state = "here" if here else f"data get {task.kind()} ({task.size / 1e6:.0f} MB)"
+        row |= {"state": state, "licence": task.licence, "bytes": task.size, "folder": str(task.folder())}
+    elif isinstance(task, Images):
+        row["state"] = "your own files"
+    return row | {"what": summary("tasks", task.kind())}
+
+
+def get(args: Namespace) -> int:
+    """Fetches and converts."""
+    if not args.names:
+        raise UsageError(f"data get takes names of data sets (allowed: {', '.join(_published())})")
+    if args.origin is not None and len(args.names) > 1:
+        raise UsageError(f"--from belongs to one data set, got {len(args.names)}")
+    found = []
+    for name in args.names:
+        task = _find(name)
+        with _bar(name) as tell:
+            folder = task.get(args.origin, tell)
+        found.append({"data": name, "folder": str(folder), "licence": task.licence})
+        if not args.json:
+            print(f"{name}: {folder} (licence: {task.licence})")
+    if args.json:
+        print_json(found)
+    return 0
+
+
+def verify(args: Namespace) -> int:
+    """Compares every byte with the recorded SHA-256."""
+    from prunefield.data.shelf import ABOUT, problems
+
+    tasks = [_find(name) for name in args.names or _published()]
+    if not args.names:
+        tasks = [task for task in tasks if (task.folder() / ABOUT).exists()]
+    rows = [{"data": task.kind(), "folder": str(task.folder()), "problems": problems(task.folder())} for task in tasks]
+    if args.json:
+        print_json(rows)
+    else:
+        for row in rows:
+            remedy = f"; get it again: prunefield data get {row['data']}" if row["problems"] else ""
+            print(f"{row['data']}: {', '.join(row['problems']) or 'whole'}{remedy}")
+        print(f"{len(rows)} data sets looked at, {sum(bool(row['problems']) for row in rows)} damaged")
+    return 1 if any(row["problems"] for row in rows) else 0
+
+
+def _published() -> "dict[str, Published]":
+    from prunefield.tasks import Task
+    from prunefield.tasks._images import Published
+
+    tasks = {name: Task.parse(name) for name in modules("tasks")}
+    return {name: task for name, task in tasks.items() if isinstance(task, Published)}
+
+
+def _find(name: str) -> "Published":
+    known = _published()
+    if name not in known:
+        raise unknown("data set that can be fetched", name, known)
+    return known[name]
+
+
+@contextmanager
+def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Progress of a download on stderr."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=Console(file=sys.stderr)) as bar:
+        task = bar.add_task(f"get {name}", total=None)
+        yield lambda have, size: bar.update(task, completed=have, total=size)
+
+
+ACTIONS = {"list": list_, "get": get, "verify": verify}

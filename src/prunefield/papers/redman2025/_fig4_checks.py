@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from prunefield.papers import Verdict
+from prunefield.papers.redman2025._claims import judge
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -35,7 +36,7 @@ def check_local(table: "DataFrame") -> Verdict:
     last = {method: curve(table, method, "width").iloc[-1] for method in ("imp", "oneshot", "random")}
     good = all((last[method] < LOCAL * last["random"]).all() for method in ("imp", "oneshot"))
     observed = ", ".join(f"{method} {values.mean():.2f}" for method, values in last.items())
-    return _verdict(good, f"σx in pixels at the last round: {observed}", 3 * len(last["imp"]))
+    return judge(good, f"σx in pixels at the last round: {observed}", 3 * len(last["imp"]))
 
 
 def check_random_width(table: "DataFrame") -> Verdict:
@@ -45,7 +46,7 @@ def check_random_width(table: "DataFrame") -> Verdict:
     moved, drop = change(table, "random", "width"), change(table, "imp", "width")
     good = far <= FLAT and abs(moved) <= QUIET * abs(drop)
     note = f"a full mask has {full:.2f}; the line leaves it by at most {100 * far:.1f} %"
-    return _verdict(
+    return judge(
         good, f"random from {widths.iloc[0]:.2f} to {widths.iloc[-1]:.2f}, IMP by {drop:+.2f}", widths.size, note
     )
 
@@ -54,7 +55,7 @@ def check_width_gap(table: "DataFrame") -> Verdict:
     imp, oneshot = (curve(table, method, "width") for method in ("imp", "oneshot"))
     first = onset(imp < oneshot)
     observed = f"last round {imp.iloc[-1].mean():.2f} against {oneshot.iloc[-1].mean():.2f}; {_from(table, first)}"
-    return _verdict(first is not None, observed, 2 * imp.size)
+    return judge(first is not None, observed, 2 * imp.size)
 
 
 def check_growth(table: "DataFrame") -> Verdict:
@@ -69,7 +70,7 @@ def check_growth(table: "DataFrame") -> Verdict:
     note = (
         f"Gaussian numbers give {line:.3f} for as many images; random masks vary by {chance.max() - chance.min():.3f}"
     )
-    return _verdict(good, observed, values.size, note)
+    return judge(good, observed, values.size, note)
 
 
 def kurtosis_onset(table: "DataFrame") -> int | None:
@@ -87,14 +88,14 @@ def check_kurtosis_gap(table: "DataFrame") -> Verdict:
     last = [float(values.iloc[-1].mean()) for values in (imp, oneshot, chance)]
     observed = "last round: imp {:.3f}, oneshot {:.3f}, random {:.3f}".format(*last)
     note = f"over one-shot: {_from(table, above)}; over random masks as well: {_from(table, first)}"
-    return _verdict(first is not None, observed, 3 * imp.size, note)
+    return judge(first is not None, observed, 3 * imp.size, note)
 
 
 def check_order(table: "DataFrame") -> Verdict:
     kurtosis = kurtosis_onset(table)
     width = onset(curve(table, "imp", "width") < curve(table, "oneshot", "width"))
     good = kurtosis is not None and width is not None and kurtosis < width
-    return _verdict(good, f"kurtosis {_from(table, kurtosis)}, width {_from(table, width)}", 2 * len(table))
+    return judge(good, f"kurtosis {_from(table, kurtosis)}, width {_from(table, width)}", 2 * len(table))
 
 
 def check_only_trained(table: "DataFrame") -> Verdict:
@@ -102,13 +103,13 @@ def check_only_trained(table: "DataFrame") -> Verdict:
     imp, oneshot, moved = (change(table, method, "kurtosis") for method in ("imp", "oneshot", "random"))
     spread = float(chance.max() - chance.min())
     good = min(imp, oneshot) > spread and abs(moved) <= QUIET * min(imp, oneshot)
-    return _verdict(good, f"changes: imp {imp:+.3f}, oneshot {oneshot:+.3f}, random {moved:+.3f}", 3 * chance.size)
+    return judge(good, f"changes: imp {imp:+.3f}, oneshot {oneshot:+.3f}, random {moved:+.3f}", 3 * chance.size)
 
 
 def check_identity(table: "DataFrame") -> Verdict:
     early = curve(table, "oneshot", "differ").iloc[:2]
     differ = int(early.to_numpy().sum())
-    return _verdict(differ == 0, f"{differ} entries differ in rounds 0 and 1", early.size)
+    return judge(differ == 0, f"{differ} entries differ in rounds 0 and 1", early.size)
 
 
 def imp_as_random(table: "DataFrame") -> "DataFrame":
@@ -144,7 +145,3 @@ def _from(table: "DataFrame", first: int | None) -> str:
         return "no lasting gap in every seed"
     density = table[table["round"] == first]["density"].mean()
     return f"gap in every seed from round {first} (density {density:.3f}) on"
-
-
-def _verdict(good: bool, observed: str, n: int, note: str = "") -> Verdict:
-    return Verdict("reproduced" if good else "not reproduced", observed, int(n), note)

@@ -1,4 +1,4 @@
-"""Fig. 4 of redman2025: width and kurtosis against density, with the masks of Fig. 1."""
+"""Fig. 4 of redman2025: width and kurtosis against density."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
@@ -6,42 +6,36 @@ from typing import TYPE_CHECKING, ClassVar
 from prunefield.measure.widths import measure_widths
 from prunefield.papers import Claim, Item, Scale
 from prunefield.papers.redman2025 import _fig4_checks as checks
+from prunefield.papers.redman2025._claims import column, on_each, rows
+from prunefield.papers.redman2025._nets import DATA, PER_CLASS, SHARED_CHOICES, TOP, data_of, nets
+from prunefield.papers.redman2025._pictures import COLOURS, LABELS
 from prunefield.runs import Result, Run
-from prunefield.runs.imp import METHODS, Imp, Method, read_masks
+from prunefield.runs.imp import METHODS, Imp
 from prunefield.runs.kurtosis import Kurtosis
 from prunefield.runs.widths import Widths
-from prunefield.tasks.leaves import Leaves
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-COLOURS = {"imp": "#000000", "oneshot": "#0072b2", "random": "#d55e00"}
-LABELS = {"imp": "IMP", "oneshot": "one-shot", "random": "random"}
-
 
 class Fig4(Item):
-    """Receptive-field width (A) and pre-activation kurtosis (B) under three prunings (redman2025, Figs 1 and 4)."""
+    """Receptive-field width (A) and pre-activation kurtosis (B) under three prunings (redman2025, Fig. 4)."""
 
     title: ClassVar[str] = "Iterative pruning makes receptive fields more local, and pre-activations less Gaussian"
     open_choices: ClassVar[tuple[str, ...]] = (
-        "Images: ImageNet32 in the paper; here an endless stream of dead leaves in ten classes, at every scale.",
-        "smoke and laptop: small nets without batch norm, first weights 0.2 × uniform Glorot, since localisation needs "
-        "the training to outrun the initialisation; paper: 1024:1024, batch norm on every input, Glorot normal.",
-        "Threshold: one per hidden layer, weights and biases ranked together; the output layer is not pruned.",
-        "Later rounds take all T steps again (Sec. 2.1 says T − rewind; setting `retrain`).",
+        *SHARED_CHOICES,
         "Random masks: nested, with exactly IMP's number of entries per layer.",
         "Width: σx of a centred Gaussian without offset, fitted to S(d)/max S, pairs within a channel, d = 0 left out; "
         "mean over the most connected units (120 of 1024; 40 of 256, 20 of 64).",
-        "Kurtosis: mean over units and classes, with 200 (smoke) or 500 images a class, not 50; the Gaussian line is "
-        "3(n − 1)/(n + 1), which for the paper's 50 images is 2.882, not 3.",
+        "Kurtosis: mean over units and classes, with 100 (smoke), 500 (laptop) or 50 (paper) held-out images a "
+        "class; the Gaussian line is 3(n − 1)/(n + 1), which for the paper's 50 images is 2.882, not 3.",
         "The paper prints no numbers, so the column 'paper' holds the criterion. The thresholds were written after one "
         "laptop seed had been seen; that IMP's kurtosis must also exceed random masks' was added after the first smoke "
         "result, in which one-shot's kurtosis fell below both.",
     )
-    claims: ClassVar[tuple[Claim, ...]] = (
+    claims: ClassVar[tuple[Claim, ...]] = on_each(
         Claim(
             "IMP and one-shot pruning discover masks that are significantly more localised than random pruning",
             "Sec. 3.2, Fig. 4A",
@@ -102,69 +96,49 @@ class Fig4(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        if scale == "smoke":
-            task = Leaves(side=16, count=25, margin=4, largest=6)
-            small = {"hidden": (64, 64), "steps": 800, "rewind": 50, "rounds": 5, "fraction": 0.45, "held_out": 500}
-            imps = [
-                Imp(task=task, batch_norm=False, init="glorot-uniform", init_scale=0.2, seed=s, **small) for s in (0, 1)
-            ]
-            return [run for imp in imps for run in (Widths(of=imp, top=20), Kurtosis(of=imp, per_class=200))]
-        if scale == "laptop":
-            small = {"hidden": (256, 256), "steps": 5_000, "rewind": 200}
-            imps = [Imp(batch_norm=False, init="glorot-uniform", init_scale=0.2, seed=s, **small) for s in range(3)]
-            return [run for imp in imps for run in (Widths(of=imp, top=40), Kurtosis(of=imp, per_class=500))]
-        imps = [Imp(seed=seed) for seed in range(3)]
-        return [run for imp in imps for run in (Widths(of=imp, top=120), Kurtosis(of=imp, per_class=500))]
+        imps = [imp for data in DATA for imp in nets(scale, data)]
+        widths = [Widths(of=imp, top=TOP[scale]) for imp in imps]
+        return [*widths, *(Kurtosis(of=imp, per_class=PER_CLASS[scale]) for imp in imps)]
 
     def table(self, results: Mapping[Run, Result]) -> "DataFrame":
-        """One row per seed, method and round."""
+        """One row per data set, seed, method and round."""
         import pandas
 
+        names = ("data", "seed", "method", "round")
         rows: dict[tuple, dict] = {}
         for run, result in results.items():
-            if not isinstance(run, Widths | Kurtosis):
-                continue
-            imp = run.of
-            for record in result.records:
-                key = (imp.seed, record["method"], record["round"])
-                row = rows.setdefault(key, dict(zip(("seed", "method", "round"), key, strict=True)))
-                row.update(_columns(run, record.values, imp))
+            if isinstance(run, Widths | Kurtosis):
+                for record in result.records:
+                    key = (data_of(run.of), run.of.seed, record["method"], record["round"])
+                    rows.setdefault(key, dict(zip(names, key, strict=True))).update(_columns(run, record.values))
         for run in (run for run in results if isinstance(run, Imp)):
             for record in results[run].records:
-                rows[run.seed, "imp", record["round"]]["accuracy"] = record["accuracy"]
-        return pandas.DataFrame(list(rows.values())).sort_values(["seed", "method", "round"], ignore_index=True)
+                rows[data_of(run), run.seed, "imp", record["round"]]["accuracy"] = record["accuracy"]
+        return pandas.DataFrame(list(rows.values())).sort_values(list(names), ignore_index=True)
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(10, 7), layout="constrained")
-        grid = figure.add_gridspec(2, 6, height_ratios=(1.6, 1))
-        left, right = figure.add_subplot(grid[0, :3]), figure.add_subplot(grid[0, 3:])
-        _draw_lines(left, table, "width", "receptive-field width σx (pixels)")
-        _draw_lines(right, table, "kurtosis", "kurtosis of pre-activations, per class")
-        right.axhline(table["gaussian"].iloc[0], color="grey", linestyle=":", label="Gaussian")
-        for axes, letter in ((left, "A"), (right, "B")):
-            axes.set_title(letter, loc="left", fontweight="bold")
-        left.legend(frameon=False, loc="lower left")
-        right.legend(frameon=False, loc="best")
-        first = min((run for run in results if isinstance(run, Imp)), key=lambda run: run.seed)
-        for column, method in enumerate(METHODS):
-            axes = figure.add_subplot(grid[1, 2 * column : 2 * column + 2])
-            axes.imshow(_montage(first, results[first], method), interpolation="nearest")
-            axes.set_title(LABELS[method], color=COLOURS[method], fontsize=12)
-            axes.set_axis_off()
-        kept = checks.curve(table, "imp", "density").iloc[-1].to_list()[0]
-        note = f"masks of the most connected units, density {kept:.3f}, seed {first.seed}"
-        figure.supxlabel(f"{note}; colour = kept channel, black = pruned", fontsize=10)
+        figure = Figure(figsize=(9, 7), layout="constrained")
+        grid = figure.subplots(len(DATA), 2, squeeze=False)
+        for (left, right), data in zip(grid, DATA, strict=True):
+            part = rows(table, data=data)
+            _draw_lines(left, part, "width", "receptive-field width σx (pixels)")
+            _draw_lines(right, part, "kurtosis", "kurtosis of pre-activations, per class")
+            right.axhline(column(part, "gaussian")[0], color="grey", linestyle=":", label="Gaussian")
+            left.set_title(f"A  {data}", loc="left", fontweight="bold")
+            right.set_title(f"B  {data}", loc="left", fontweight="bold")
+        for axes in grid[0]:
+            axes.legend()
         return figure
 
 
-def _columns(run: Widths | Kurtosis, values: Mapping, imp: Imp) -> dict:
+def _columns(run: Widths | Kurtosis, values: Mapping) -> dict:
     if isinstance(run, Kurtosis):
         return {"kurtosis": values["within"], **{key: values[key] for key in ("pooled", "gaussian", "gaussian_pooled")}}
     import torch
 
-    full = measure_widths(torch.ones(1, *imp.task.shape)).width_x.item()
+    full = measure_widths(torch.ones(1, *run.of.task.shape)).width_x.item()
     kept = {key: values[key] for key in ("density", "differ", "units_top", "units_all", "bare", "unfitted")}
     names = {"mean_x_top": "width", "mean_y_top": "width_y", "median_x_top": "width_median", "mean_x_all": "width_all"}
     return kept | {name: values[key] for key, name in names.items()} | {"full_width": full}
@@ -184,20 +158,5 @@ def _draw_lines(axes: "Axes", table: "DataFrame", column: str, label: str) -> No
     axes.invert_xaxis()
     axes.set_xlabel("density")
     axes.set_ylabel(label)
-    axes.spines[["top", "right"]].set_visible(False)
     if column == "width":
         axes.set_ylim(0, 1.1 * float(table["full_width"].iloc[0]))
-
-
-def _montage(imp: Imp, result: Result, method: Method, rows: int = 4, columns: int = 6) -> "np.ndarray":
-    """The masks of the most connected units at the last round, as one picture with white lines between them."""
-    import numpy as np
-
-    fields = read_masks(imp, result.records, method)[-1]["layers.0.weight"].view(-1, *imp.task.shape)
-    ranked = fields.flatten(1).sum(1).argsort(descending=True, stable=True)
-    height, width = fields.shape[-2] + 1, fields.shape[-1] + 1
-    picture = np.ones((rows * height + 1, columns * width + 1, 3), dtype=np.float32)
-    for place, unit in enumerate(ranked[: rows * columns].tolist()):
-        top, left = place // columns * height + 1, place % columns * width + 1
-        picture[top : top + height - 1, left : left + width - 1] = fields[unit].permute(1, 2, 0).numpy()
-    return picture

@@ -1,0 +1,11 @@
+"""Data sets as files: where they are kept, how they are fetched, read safely, converted once and verified."""
+
+import os
+from pathlib import Path
+
+
+def root() -> Path:
+    """The folder of all data sets: the environment variable PRUNEFIELD_DATA, or a folder in the user's cache."""
+    if own := os.environ.get("PRUNEFIELD_DATA"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "prunefield" / "data"

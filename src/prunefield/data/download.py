@@ -1,0 +1,61 @@
+"""Downloads that go on where they broke off and are kept only if their checksum is right."""
+
+import hashlib
+import http.client
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from prunefield.errors import RunError
+from prunefield.files import make_folder
+
+Tell = Callable[[int, int], None]  # bytes that are there, bytes in all
+BLOCK = 1 << 20
+TRIES = 5  # in a row without a single new byte
+PATIENCE = 30  # seconds without an answer
+
+
+def download(address: str, path: Path, *, sha256: str, size: int, tell: Tell) -> Path:
+    """Fetches `address` to `path`; a part that an earlier call left is kept, and only the rest is fetched."""
+    if path.exists() and hash_file(path) == sha256:
+        return path
+    make_folder(path.parent)
+    part = path.with_name(f"{path.name}.part")
+    failures = 0
+    while (begun := part.stat().st_size if part.exists() else 0) < size:
+        try:
+            _fetch(address, part, begun, size, tell)
+            reason = "the connection was closed early"
+        except (OSError, http.client.HTTPException) as error:
+            reason = str(getattr(error, "reason", None) or error) or type(error).__name__
+            if isinstance(error, urllib.error.HTTPError) and error.code < 500:
+                raise RunError(f"cannot fetch {address}: {error.code} {reason}") from None
+        failures = failures + 1 if (part.stat().st_size if part.exists() else 0) <= begun else 0
+        if failures and (failures == TRIES or not begun):
+            raise RunError(f"cannot fetch {address}: {reason}; the same command goes on from here") from None
+    got = hash_file(part)
+    if got != sha256:
+        part.unlink()
+        raise RunError(f"{address} gave a file with the SHA-256 {got}, expected {sha256}; it was deleted")
+    part.replace(path)
+    return path
+
+
+def _fetch(address: str, part: Path, begun: int, size: int, tell: Tell) -> None:
+    """Appends what comes to `part`; a server that cannot begin in the middle begins anew."""
+    request = urllib.request.Request(address, headers={"Range": f"bytes={begun}-"} if begun else {})
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+        resumed = begun > 0 and answer.status == http.client.PARTIAL_CONTENT
+        have = begun if resumed else 0
+        with part.open("ab" if resumed else "wb") as file:
+            while have < size and (block := answer.read(min(BLOCK, size - have))):
+                file.write(block)
+                have += len(block)
+                tell(have, size)
+
+
+def hash_file(path: Path) -> str:
+    """The SHA-256 of a file of any size, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

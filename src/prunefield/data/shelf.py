@@ -1,0 +1,185 @@
+"""Shelves: data sets converted once to plain .npy files, of which training reads the rows that it needs.
+
+NAME/train.npy  test.npy                inputs, (examples, features), uint8 grey levels or float32
+NAME/train-labels.npy  test-labels.npy  int16
+NAME/moments.npy                        mean and variance of each feature over the training inputs, float64
+NAME/about.json                         shape, number of classes, origin, and the SHA-256 of each file; written last
+"""
+
+import json
+import os
+import shutil
+import weakref
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from filelock import FileLock
+from numpy.lib import format as npy
+
+from prunefield.data.download import hash_file
+from prunefield.errors import UsageError
+from prunefield.files import make_folder, write_whole
+
+Part = tuple[str, np.ndarray, np.ndarray]  # "train" or "test", inputs (n, features), labels (n,)
+ABOUT = "about.json"
+ROWS = 64  # of which moments are taken at a time: what fits a cache
+
+
+class Shape(NamedTuple):
+    """What every example of a data set must fit."""
+
+    shape: tuple[int, ...]
+    classes: int
+
+
+def write(folder: Path, parts: Iterable[Part], form: Shape, about: dict[str, Any]) -> None:
+    """Makes the shelf `folder` from parts as they come; it appears whole or not at all."""
+    make_folder(folder.parent)
+    with FileLock(folder.with_name(f".{folder.name}.lock")):
+        temporary = folder.with_name(f".{folder.name}.part")
+        shutil.rmtree(temporary, ignore_errors=True)
+        make_folder(temporary)
+        try:
+            counts = _pour(temporary, parts, form)
+            files = {path.name: hash_file(path) for path in sorted(temporary.glob("*.npy"))}
+            facts = {**about, "shape": list(form.shape), "classes": form.classes, **counts, "files": files}
+            write_whole(temporary / ABOUT, json.dumps(facts, indent=1).encode())
+            shutil.rmtree(folder, ignore_errors=True)
+            temporary.replace(folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _pour(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str, int]:
+    """Writes the arrays part by part, so that memory never holds more than one."""
+    features = int(np.prod(form.shape))
+    labels: dict[str, list[np.ndarray]] = {"train": [], "test": []}
+    sums = np.zeros((2, features))
+    files: dict[str, Any] = {}
+    kinds: dict[str, np.dtype] = {}
+    try:
+        for split, x, y in parts:
+            _check(split, x, y, features, form.classes)
+            if split not in files:
+                kinds[split] = np.dtype(np.uint8 if x.dtype == np.uint8 else np.float32)
+                files[split] = (folder / f"{split}.npy").open("wb")
+                _write_header(files[split], kinds[split], (0, features))
+            files[split].write(np.ascontiguousarray(x, dtype=kinds[split]).data)
+            labels[split].append(y.astype(np.int16))
+            if split == "train":
+                for begin in range(0, len(x), ROWS):
+                    block = x[begin : begin + ROWS].astype(np.float64)
+                    sums += block.sum(0), np.einsum("ij,ij->j", block, block)
+        if len(files) < 2:
+            raise UsageError(f"there are no {'test' if 'train' in files else 'training'} examples")
+        counts = {split: sum(map(len, labels[split])) for split in labels}
+        for split, file in files.items():
+            file.seek(0)
+            _write_header(file, kinds[split], (counts[split], features))
+            np.save(folder / f"{split}-labels.npy", np.concatenate(labels[split]))
+    finally:
+        for file in files.values():
+            file.close()
+    mean = sums[0] / counts["train"]
+    np.save(folder / "moments.npy", np.stack([mean, np.maximum(sums[1] / counts["train"] - mean**2, 0)]))
+    return counts
+
+
+def _check(split: str, x: np.ndarray, y: np.ndarray, features: int, classes: int) -> None:
+    if x.ndim != 2 or x.shape[1] != features:
+        raise UsageError(f"the {split} inputs have the shape {x.shape}, expected (n, {features})")
+    if y.shape != (len(x),):
+        raise UsageError(f"there are {len(x)} {split} inputs and labels of shape {y.shape}")
+    if len(y) and not 0 <= y.min() <= y.max() < classes:
+        raise UsageError(f"{split} labels go from {y.min()} to {y.max()}, expected 0 to {classes - 1}")
+
+
+_HEADER = 128  # numpy leaves room in it for a length that is not known yet
+
+
+def _write_header(file: Any, dtype: np.dtype, shape: tuple[int, int]) -> None:
+    npy.write_array_header_1_0(file, {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
+    assert file.tell() == _HEADER
+
+
+class Rows:
+    """The rows of a .npy file, of which only those that are asked for are read.
+
+    They are read by their place and not through a memory map: a kernel with large pages maps up to 2 MB around each
+    row, so that a few thousand random rows would bring all of ImageNet32 into the memory of the process.
+    """
+
+    def __init__(self, path: Path, shape: tuple[int, int]) -> None:
+        try:
+            with path.open("rb") as file:
+                version = npy.read_magic(file)
+                found, _, dtype = npy.read_array_header_1_0(file) if version == (1, 0) else ((), False, np.dtype("u1"))
+                self._begin = file.tell()
+            whole = path.stat().st_size == self._begin + dtype.itemsize * int(np.prod(shape))
+            if found != shape or dtype not in (np.uint8, np.float32) or not whole:
+                raise ValueError(f"not whole, or not {shape[0]} × {shape[1]} numbers")
+            self._file = os.open(path, os.O_RDONLY)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{path} is damaged ({error}); delete {path.parent} and get it again") from None
+        weakref.finalize(self, os.close, self._file)
+        self.path, self.shape, self.dtype = path, shape, dtype
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """A copy of some rows, (len(rows), features)."""
+        taken = np.empty((len(rows), self.shape[1]), self.dtype)
+        length = taken.itemsize * self.shape[1]
+        for target, row in zip(taken, rows.tolist(), strict=True):
+            if os.preadv(self._file, [target.data], self._begin + row * length) != length:
+                raise UsageError(f"{self.path} was cut short; delete {self.path.parent} and get it again")
+        return taken
+
+
+class Shelf:
+    """A converted data set. Opening it compares sizes; `problems` compares every byte."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.about = read_about(folder)
+        width = int(np.prod(self.about["shape"]))
+        self.rows = {split: Rows(folder / f"{split}.npy", (self.about[split], width)) for split in ("train", "test")}
+        self.labels = {split: self._load(f"{split}-labels.npy", (self.about[split],)) for split in ("train", "test")}
+        self.moments = self._load("moments.npy", (2, width))
+        for split, labels in self.labels.items():
+            if len(labels) and not 0 <= labels.min() <= labels.max() < self.about["classes"]:
+                raise UsageError(f"{folder / split}-labels.npy has labels out of range; delete {folder}, get it again")
+
+    def _load(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        try:
+            array = np.load(self.folder / name, allow_pickle=False)
+            if array.shape != shape:
+                raise ValueError(f"shape {array.shape}, expected {shape}")
+            return array
+        except (OSError, ValueError, EOFError) as error:
+            path = self.folder / name
+            raise UsageError(f"{path} is damaged ({error}); delete {self.folder} and get it again") from None
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """What about.json says."""
+    try:
+        about = json.loads((folder / ABOUT).read_bytes())
+        if {"shape", "classes", "train", "test", "files"} <= set(about):
+            return about
+        reason = "keys are missing"
+    except (OSError, ValueError) as error:
+        reason = str(error)
+    raise UsageError(f"{folder / ABOUT} cannot be read ({reason}); delete {folder} and get it again")
+
+
+def problems(folder: Path) -> list[str]:
+    """What is wrong with a shelf: files that are missing or whose SHA-256 is not the recorded one."""
+    found = []
+    for name, sha256 in read_about(folder)["files"].items():
+        path = folder / name
+        if not path.is_file():
+            found.append(f"{name} is missing")
+        elif hash_file(path) != sha256:
+            found.append(f"{name} has been changed")
+    return found

@@ -1,0 +1,54 @@
+"""The networks that the items of redman2025 share: on which data, how large, with which seeds."""
+
+from typing import Literal, get_args
+
+from prunefield.papers import Scale
+from prunefield.runs.imp import Imp
+from prunefield.tasks import Task
+from prunefield.tasks.cifar10 import Cifar10
+from prunefield.tasks.clone import Clone
+from prunefield.tasks.imagenet32 import Imagenet32
+from prunefield.tasks.leaves import Leaves
+from prunefield.tasks.photos import Photos
+
+Data = Literal["leaves", "images"]
+DATA: tuple[Data, ...] = get_args(Data)
+TOP = {"smoke": 20, "laptop": 40, "paper": 120}  # the most connected units, of 64, 256 and 1024
+PER_CLASS = {"smoke": 100, "laptop": 500, "paper": 50}  # held-out images of each class; ImageNet32 has 50
+
+# Localisation needs the training to outrun the initialisation, so short trainings begin with small weights.
+SHORT = {"batch_norm": False, "init": "glorot-uniform", "init_scale": 0.2}
+SMOKE = {"hidden": (64, 64), "steps": 800, "rewind": 50, "rounds": 5, "fraction": 0.45, "held_out": 500, **SHORT}
+LAPTOP = {"hidden": (256, 256), "steps": 5_000, "rewind": 200, **SHORT}
+SIZES: dict[Scale, dict] = {"smoke": SMOKE, "laptop": LAPTOP, "paper": {}}
+
+TASKS: dict[tuple[Scale, Data], Task] = {
+    ("smoke", "leaves"): Leaves(side=16, count=25, margin=4, largest=6),
+    ("smoke", "images"): Photos(side=16, rows=2, columns=3),
+    ("laptop", "leaves"): Leaves(),
+    ("laptop", "images"): Cifar10(),
+    ("paper", "leaves"): Leaves(),
+    ("paper", "images"): Imagenet32(),
+}
+SHARED_CHOICES = (
+    "Images: ImageNet32 in the paper. Here every item is run twice, each time with its own verdicts: on `leaves`, an "
+    "endless stream of dead leaves in ten classes, and on `images`, natural ones: crops of two photographs at smoke "
+    "scale, CIFAR-10 at laptop scale, ImageNet32 at paper scale.",
+    "smoke and laptop: small nets without batch norm, first weights 0.2 × uniform Glorot, since localisation needs "
+    "the training to outrun the initialisation; paper: 1024:1024, batch norm on every input, Glorot normal.",
+    "Threshold: one per hidden layer, weights and biases ranked together; the output layer is not pruned. Later rounds "
+    "take all T steps again (Sec. 2.1 says T − rewind; setting `retrain`).",
+)
+
+
+def nets(scale: Scale, data: Data, *, clone: bool = False) -> tuple[Imp, ...]:
+    """The pruning runs of all seeds on a data set, or on its Gaussian clone (Sec. 3.1)."""
+    task = TASKS[scale, data]
+    task = Clone(of=task) if clone else task
+    return tuple(Imp(task=task, seed=seed, **SIZES[scale]) for seed in range(2 if scale == "smoke" else 3))
+
+
+def data_of(imp: Imp) -> Data:
+    """Which of the two data sets a run of `nets` is on."""
+    task = imp.task.of if isinstance(imp.task, Clone) else imp.task
+    return "leaves" if isinstance(task, Leaves) else "images"

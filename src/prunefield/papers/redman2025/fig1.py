@@ -1,0 +1,99 @@
+"""Fig. 1 of redman2025: the masks of the most connected units, by iterative and by one-shot pruning."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from prunefield.measure.patches import lonely
+from prunefield.papers import Claim, Item, Scale, Verdict
+from prunefield.papers.redman2025._claims import judge, on_each
+from prunefield.papers.redman2025._fig4_checks import imp_as_random
+from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, TOP, data_of, nets
+from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected, show
+from prunefield.runs import Result, Run
+from prunefield.runs.imp import METHODS, Imp
+from prunefield.runs.widths import Widths
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+SHOWN, COLUMNS = 120, 15  # masks in a picture and in a line of it, as in the paper
+
+
+def check_width(table: "DataFrame") -> Verdict:
+    widths = table.pivot(index="seed", columns="method", values="width")
+    observed = f"σx of the most connected units: {_means(widths)} pixels"
+    return judge(bool((widths["imp"] < widths["oneshot"]).all()), observed, 2 * len(widths))
+
+
+def check_noise(table: "DataFrame") -> Verdict:
+    alone = table.pivot(index="seed", columns="method", values="lonely")
+    observed = f"share of kept inputs without a kept neighbour: {_means(alone)}"
+    return judge(bool((alone["imp"] < alone["oneshot"]).all()), observed, 2 * len(alone))
+
+
+def _means(values: "DataFrame") -> str:
+    return ", ".join(f"{LABELS[method]} {values[method].mean():.3g}" for method in METHODS)
+
+
+class Fig1(Item):
+    """The last masks, coloured by channel, of the units with most kept inputs (redman2025, Fig. 1)."""
+
+    title: ClassVar[str] = "Iterative pruning finds more local receptive fields than one-shot pruning"
+    open_choices: ClassVar[tuple[str, ...]] = (
+        *SHARED_CHOICES,
+        "'More localised' and 'noisier' are words in the paper. Here: the mean width σx as in Fig. 4A, and the share "
+        "of kept inputs none of whose eight neighbours in the same channel is kept; both over the most connected units "
+        "(120 of 1024; 40 of 256, 20 of 64), in every seed.",
+        "The picture shows 120 units, or all if there are fewer, of the first seed.",
+    )
+    claims: ClassVar[tuple[Claim, ...]] = on_each(
+        Claim(
+            "IMP discovers more localised receptive fields than one-shot pruning",
+            "Fig. 1",
+            "IMP's mean width is the smaller one in every seed",
+            check_width,
+            imp_as_random,
+        ),
+        Claim(
+            "One-shot pruning's masks are noisier",
+            "Fig. 1B",
+            "one-shot pruning keeps more inputs that have no kept neighbour, in every seed",
+            check_noise,
+            imp_as_random,
+        ),
+    )
+
+    def runs(self, scale: Scale) -> list[Run]:
+        return [Widths(of=imp, top=TOP[scale]) for data in DATA for imp in nets(scale, data)]
+
+    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
+        """One row per data set, seed and method, at the last round."""
+        import pandas
+
+        rows = []
+        for run, result in results.items():
+            if not isinstance(run, Widths):
+                continue
+            for record in result.records:
+                if record["round"] == run.of.rounds:
+                    fields = connected(run.of, results[run.of], record["method"], run.top)
+                    place = {"data": data_of(run.of), "seed": run.of.seed, "method": record["method"]}
+                    found = {"density": record["density"], "width": record["mean_x_top"], "units": len(fields)}
+                    rows.append(place | found | {"lonely": lonely(fields).mean().item()})
+        return pandas.DataFrame(rows).sort_values(["data", "seed", "method"], ignore_index=True)
+
+    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
+        from matplotlib.figure import Figure
+
+        first = {data_of(run): run for run in results if isinstance(run, Imp) and run.seed == 0}
+        lines = -(-min(SHOWN, first["leaves"].hidden[0]) // COLUMNS)
+        figure = Figure(figsize=(11, len(DATA) * (0.36 * lines + 0.4) + 0.3), layout="constrained")
+        grid = figure.subplots(len(DATA), 2, squeeze=False)
+        for row, data in zip(grid, DATA, strict=True):
+            imp = first[data]
+            for axes, method in zip(row, ("imp", "oneshot"), strict=True):
+                fields = connected(imp, results[imp], method, SHOWN)
+                show(axes, fields, COLUMNS, f"{LABELS[method]}, {data}", COLOURS[method])
+        figure.supxlabel("black: pruned; a colour: the channels that are kept there; most connected unit first")
+        return figure

@@ -1,0 +1,161 @@
+"""What finite sets of images have in common: a shelf of converted files, and how grey levels become inputs."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from prunefield import data
+from prunefield.data import shelf
+from prunefield.data.bundles import Bundle
+from prunefield.data.download import Tell, download
+from prunefield.errors import UsageError
+from prunefield.tasks import Finite
+
+
+class Images(Finite):
+    """A finite set of images: x = (grey level − μ)/s, with μ and s taken over all training images, whatever `limit`.
+
+    A feature without variance has s = 1. Training examples are drawn with replacement, test images without.
+    """
+
+    standardise: Literal["pixel", "channel"] = Field(
+        default="pixel", description="whether each pixel or only each channel has a mean μ and a deviation s of its own"
+    )
+
+    def folder(self) -> Path:
+        """Where its converted files are."""
+        return data.root() / self.kind()
+
+    @property
+    @abstractmethod
+    def _shelf(self) -> shelf.Shelf:
+        """The converted files, which must be there."""
+
+    @property
+    def _moments(self) -> tuple[Tensor, Tensor]:
+        return _measure(self._shelf, self.standardise, self.shape)
+
+    @property
+    def levels(self) -> tuple[Tensor, Tensor] | None:
+        if self._shelf.rows["train"].dtype != np.uint8:
+            return None
+        mean, deviation = self._moments
+        return -mean / deviation, (255 - mean) / deviation
+
+    def labels(self, *, training: bool) -> Tensor:
+        found = _label(self._shelf, "train" if training else "test")
+        return found[: self.limit] if training else found
+
+    def take(self, rows: Tensor, *, training: bool) -> Tensor:
+        mean, deviation = self._moments
+        pixels = self._shelf.rows["train" if training else "test"].take(rows.numpy())
+        return torch.from_numpy(pixels).to(torch.float32, copy=True).sub_(mean).div_(deviation)
+
+
+class Published(Images):
+    """A published set of images, fetched once with `prunefield data get`."""
+
+    form: ClassVar[shelf.Shape]
+    licence: ClassVar[str]
+    size: ClassVar[int]  # bytes to fetch
+    address: ClassVar[str] = ""
+    sha256: ClassVar[str] = ""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.form.shape
+
+    @property
+    def classes(self) -> int:
+        return self.form.classes
+
+    @property
+    def _shelf(self) -> shelf.Shelf:
+        folder = self.folder()
+        if not (folder / shelf.ABOUT).exists():
+            name = self.kind()
+            raise UsageError(f"{name} is not in {folder}; fetch it: prunefield data get {name}")
+        found = open_shelf(folder)
+        if found.about["shape"] != list(self.shape) or found.about["classes"] != self.classes:
+            raise UsageError(f"{folder} is not {self.kind()}: it holds {found.about['shape']} images")
+        return found
+
+    @classmethod
+    def fetch(cls, downloads: Path, tell: Tell) -> Path:
+        """The official files, fetched to the folder `downloads`."""
+        path = downloads / cls.address.rpartition("/")[2]
+        return download(cls.address, path, sha256=cls.sha256, size=cls.size, tell=tell)
+
+    @classmethod
+    @abstractmethod
+    def read(cls, bundle: Bundle) -> Iterator[shelf.Part]:
+        """The images and labels in the official files."""
+
+    def get(self, origin: Path | None, tell: Tell) -> Path:
+        """Fetches the official files, or takes those at `origin`, and converts them; returns the folder."""
+        downloads = data.root() / "downloads"
+        path = origin or self.fetch(downloads, tell)
+        bundle = Bundle(path)
+        try:
+            about = {"data": self.kind(), "origin": path.name, "licence": self.licence}
+            shelf.write(self.folder(), self.read(bundle), self.form, about)
+        except UsageError as error:
+            raise UsageError(f"{self.kind()} from {path}: {error}") from None
+        finally:
+            bundle.close()
+        if downloads in path.parents:
+            path.unlink()  # the converted files hold all that was in it
+        open_shelf.cache_clear()
+        return self.folder()
+
+
+@lru_cache(maxsize=8)
+def open_shelf(folder: Path) -> shelf.Shelf:
+    """A shelf, opened once in a process."""
+    return shelf.Shelf(folder)
+
+
+@lru_cache(maxsize=8)
+def _measure(files: shelf.Shelf, standardise: str, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation for each feature, float32."""
+    mean, variance = (part.reshape(shape) for part in files.moments)
+    if standardise == "channel":
+        over = tuple(range(1, len(shape))) if len(shape) == 3 else None
+        square = (variance + mean**2).mean(over, keepdims=True)
+        mean = mean.mean(over, keepdims=True)
+        variance = square - mean**2
+    mean, variance = (np.broadcast_to(part, shape).reshape(-1) for part in (mean, variance))
+    deviation = np.where(variance > 0, np.sqrt(variance), 1.0)
+    return torch.from_numpy(mean.astype(np.float32)), torch.from_numpy(deviation.astype(np.float32))
+
+
+@lru_cache(maxsize=16)
+def _label(files: shelf.Shelf, split: str) -> Tensor:
+    """The labels as torch wants them."""
+    return torch.from_numpy(files.labels[split]).long()
+
+
+def decode(content: bytes, name: str, mode: Literal["RGB", "L"], side: int | None = None) -> np.ndarray:
+    """An image file as (channels, height, width), uint8; with `side`, its middle square scaled to side × side."""
+    import io
+
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(content)) as picture:
+            image = picture.convert(mode)
+            if side is not None and image.size != (side, side):
+                edge = min(image.size)
+                left, top = (image.width - edge) // 2, (image.height - edge) // 2
+                image = image.crop((left, top, left + edge, top + edge)).resize((side, side), Image.Resampling.BOX)
+            pixels = np.asarray(image)
+    except Exception as error:  # a damaged image raises whatever its format's reader raises
+        raise UsageError(f"{name} is no image that can be read ({error})") from None
+    return pixels[None] if mode == "L" else pixels.transpose(2, 0, 1)

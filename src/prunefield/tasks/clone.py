@@ -1,0 +1,120 @@
+"""The Gaussian clone of another task: its class means and covariances, and nothing else of it."""
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from prunefield import seeds
+from prunefield.errors import UsageError
+from prunefield.tasks import Batch, Task, balanced
+from prunefield.tasks.leaves import Leaves
+
+WHITE = 255
+
+
+class Clone(Task):
+    """ImageNet32-GP for any task (redman2025, Fig. 3 and App. C.1): one Gaussian for each class and channel.
+
+    The Gaussian is fitted to n = `per_class` training examples, in grey levels from 0 to 255 for tasks that have them
+    (`Task.levels`) and in units of x otherwise: x = μ + ZᵀA/√(n−1) + √jitter·ε, with A the n centred examples of the
+    class and Z, ε standard normal. Its covariance is AᵀA/(n−1) + jitter·I exactly, without any factorisation.
+    `shrinkage` λ makes it (1−λ)·AᵀA/(n−1) + (λv + jitter)·I, with v the mean variance of the class and channel.
+    As in the paper the channels are independent of each other unless `joint`. The clone is exactly Gaussian within a
+    class unless `clip`, which rounds to grey levels 0, 1, …, 255 as the authors' earlier code does.
+
+    >>> clone = Clone(of="gaussian", per_class=50)
+    >>> clone.shape, clone.classes, clone.sample(3, generator=torch.Generator().manual_seed(0)).x.shape
+    ((40,), 2, torch.Size([3, 40]))
+    """
+
+    of: Task = Field(default=Leaves(), description="the task that is cloned")
+    per_class: int = Field(default=100, ge=2, description="examples of each class to which the Gaussian is fitted")
+    joint: bool = Field(default=False, description="keep the covariance between channels, too")
+    clip: bool = Field(default=False, description="round to grey levels and clip to 0 … 255; only for images")
+    shrinkage: float = Field(default=0.0, ge=0, le=1, description="share λ of the covariance that is made white")
+    jitter: float = Field(default=1e-3, ge=0, description="variance added to each value, in grey levels squared")
+    seed: int = Field(default=0, description="which examples the Gaussian is fitted to")
+
+    @model_validator(mode="after")
+    def _check_clip(self) -> "Clone":
+        if self.clip and type(self.of).levels is Task.levels:
+            raise UsageError(
+                f"clip needs a task of images with grey levels, {self.of.kind()!r} has none; set clip = false"
+            )
+        return self
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.of.shape
+
+    @property
+    def classes(self) -> int:
+        return self.of.classes
+
+    @property
+    def levels(self) -> tuple[Tensor, Tensor] | None:
+        return self.of.levels
+
+    def sample(self, n: int, *, generator: torch.Generator) -> Batch:
+        y = torch.randint(self.classes, (n,), generator=generator)
+        return Batch(self.draw(y, generator=generator), y)
+
+    def draw(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
+        """One example of each label, shape (n, features): one product for each class that occurs and each channel."""
+        factor, noise, unit, black = _fit(self)  # pyright: ignore[reportArgumentType]
+        _, channels, count, pixels = factor.shape
+        order = labels.argsort(stable=True)
+        z = torch.randn(channels, len(labels), count, generator=generator)
+        z[..., -1] = 1  # meets the mean, which is the last row of the factor
+        x = torch.randn(channels, len(labels), pixels, generator=generator)
+        x *= noise[:, labels[order], None]
+        start = 0
+        for label, size in enumerate(labels.bincount(minlength=self.classes).tolist()):
+            if size:
+                part = slice(start, start + size)
+                torch.baddbmm(x[:, part], z[:, part], factor[label], out=x[:, part])
+                start += size
+        x = x.transpose(0, 1)[order.argsort()].flatten(1)
+        if self.clip:
+            x.round_().clamp_(0, WHITE)
+        return x.mul_(unit).add_(black)
+
+
+class Fit(NamedTuple):
+    """What `draw` needs, in grey levels.
+
+    `factor`: A·√((1−λ)/(n−1)) and below it the mean, (classes, channels, n + 1, pixels). `noise`: standard deviation
+    of the white part, (channels, classes). `unit`, `black`: the x of one grey level and of black.
+    """
+
+    factor: Tensor
+    noise: Tensor
+    unit: Tensor
+    black: Tensor
+
+
+@lru_cache(maxsize=2)
+def _fit(clone: Clone) -> Fit:
+    """Fitted once in a process for each setting."""
+    task, n = clone.of, clone.per_class
+    batch = balanced(task, n, generator=seeds.generator(clone.seed, "clone"), training=True)
+    if len(batch.y) < n * task.classes:
+        has = len(batch.y) // task.classes
+        raise UsageError(f"{task.kind()} has {has} training examples of some class; set per_class to at most {has}")
+    levels = task.levels
+    if clone.clip and levels is None:
+        raise UsageError(f"clip needs images with grey levels, those of {task.kind()!r} have none; set clip = false")
+    black, white = levels or (torch.zeros(()), torch.tensor(float(WHITE)))
+    unit = (white - black) / WHITE
+    channels = task.shape[0] if len(task.shape) == 3 and not clone.joint else 1
+    grey = batch.x.sub_(black).div_(unit).view(task.classes, n, channels, -1).transpose(1, 2)
+    mean = grey.mean(2)
+    centred = grey.sub_(mean[:, :, None]).div_(math.sqrt(n - 1))
+    variance = torch.stack([part.square().sum(1).mean(1) for part in centred])
+    noise = (clone.shrinkage * variance + clone.jitter).sqrt()
+    factor = torch.cat([centred.mul_(math.sqrt(1 - clone.shrinkage)), mean[:, :, None]], 2)
+    return Fit(factor, noise.T, unit, black)
