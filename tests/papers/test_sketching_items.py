@@ -1,0 +1,69 @@
+"""The lemmas, Theorem 7.2 and Sections 5 and 6 of bar2023 at smoke scale: verdicts, and checks that go both ways."""
+
+import pytest
+
+from prunefield.ledger import items, settle
+from prunefield.papers import SCALES
+from prunefield.papers.bar2023.theorem4_4 import Theorem44
+
+YES, NO, MENDED = "reproduced", "not reproduced", "corrected"
+EXPECTED = {
+    "algorithm1": [YES] * 4,
+    "lemma4.1": [MENDED, MENDED, YES],
+    "lemma4.2": [MENDED, MENDED, YES],
+    "lemma4.3": [YES, YES, MENDED],
+    "lemma4.5": [YES] * 3,
+    "lemmaB.1": [YES, MENDED],
+    "lemmaB.2": [YES] * 2,
+    "theorem7.2": [YES, NO, YES, YES],
+    "section5": [YES, NO, NO],
+    "section6": [YES, MENDED, YES],
+}
+
+
+@pytest.fixture(scope="module")
+def findings(smoke):
+    return {name: settle(smoke, *items([f"bar2023/{name}"]), "smoke") for name in EXPECTED}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_verdicts(name, findings):
+    assert [row.verdict.status for row in findings[name].rows] == EXPECTED[name]
+
+
+def test_the_counterexamples_are_the_hand_made_ones(findings):
+    assert "error 0, printed 12" in findings["lemma4.1"].rows[0].verdict.observed
+    assert "error 0, printed -0.16" in findings["lemma4.1"].rows[0].verdict.observed
+    assert "n=4: error 5.3014, printed 3" in findings["lemma4.2"].rows[0].verdict.observed
+    assert "error 1/1/1" in findings["lemma4.3"].rows[2].verdict.observed
+
+
+def test_true_statements_would_be_reproduced(findings):
+    def statuses(name, **columns):
+        found = findings[name]
+        return [claim.check(found.table.assign(**columns)).status for claim in found.item.claims]
+
+    table = findings["lemma4.1"].table
+    assert statuses("lemma4.1", unsquared=table["enumerated"])[:2] == [YES, YES]
+    assert statuses("lemma4.2", printed=100.0, failures=0)[:2] == [YES, YES]
+    assert statuses("lemma4.3", bound=1e9)[2] == YES
+    assert statuses("lemmaB.1", mean_gap=0.0)[1] == YES
+    assert statuses("theorem7.2", printed=findings["theorem7.2"].table["power"] / 2)[1] == YES
+    assert statuses("section5", chi_excess=1.0, drawn=0.0)[1:] == [YES, YES]
+    assert statuses("section6", snip_printed=0.0)[1] == YES
+
+
+def test_runs_are_shared():
+    runs = {name: {run.id for run in items([f"bar2023/{name}"])[0].runs("smoke")} for name in EXPECTED}
+    theorem = {run.id for run in Theorem44().runs("smoke")}
+    assert runs["algorithm1"] < runs["lemma4.1"]
+    assert runs["lemmaB.2"] < runs["lemmaB.1"]
+    assert runs["lemma4.5"] < theorem
+    assert len(runs["lemma4.2"] & theorem) == 3
+    assert len(runs["section5"] & runs["section6"]) == 1
+
+
+def test_the_theory_stays_within_its_time():
+    for scale, limit in zip(SCALES, (12, 600, 1e6), strict=True):
+        runs = {run.id: run for name in EXPECTED for run in items([f"bar2023/{name}"])[0].runs(scale)}
+        assert sum(run.seconds() for run in runs.values()) < limit
