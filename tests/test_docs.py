@@ -14,6 +14,7 @@ from prunefield.study import read
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUNNABLE = [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
+WITH_PYTHON = [*RUNNABLE, ROOT / "docs" / "prune.md", ROOT / "docs" / "measure.md"]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -24,7 +25,7 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", RUNNABLE, ids=name)
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=name)
 def test_the_python_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     scope: dict = {"__name__": "docs"}

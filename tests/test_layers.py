@@ -13,7 +13,7 @@ ROOT = Path(prunefield.__file__).parent
 LAYERS = (
     ("errors", "names", "plugin", "seeds", "files"),
     ("data", "tasks", "nets", "scores", "inputs", "masks", "schedules", "selection", "theory"),
-    ("runs", "train", "prune", "measure"),
+    ("runs", "train", "prune", "recipe", "pools", "measure"),
     ("store", "engines", "execution", "study"),
     ("papers", "ledger", "report"),
     ("__main__", "cli", "options", "screen", "verbs"),

@@ -12,14 +12,14 @@ import prunefield
 
 SCORE = '''"""How far a weight is from the mean of its layer, from nobody's paper."""
 
-from prunefield.scores import Score, prunable
+from prunefield.scores import Score
 
 
 class Distance(Score):
     """|w − mean(w)|, as bar2023 might have it (no equation)."""
 
     def __call__(self, net, batches=(), *, generator):
-        return {name: (weight - weight.mean()).abs().detach() for name, weight in prunable(net).items()}
+        return {name: (weight - weight.mean()).abs().detach() for name, weight in self.weights(net).items()}
 '''
 USE = """
 import torch

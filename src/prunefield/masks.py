@@ -1,23 +1,36 @@
 """Masks: which weights are kept. A mask is a value outside the module, one boolean tensor per parameter name."""
 
 import json
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
-from fractions import Fraction
 from math import prod
 from pathlib import Path
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from prunefield.errors import UsageError, unknown
+from prunefield.errors import UsageError
 from prunefield.files import checksum, write_whole
-from prunefield.scores import prunable
+from prunefield.scores import layer_weights, plain
+from prunefield.selection import (
+    Density,
+    Reduction,
+    Scope,
+    chances,
+    checked,
+    count,
+    draw,
+    gather,
+    largest,
+    select,
+    spread,
+)
 
-Density = float | Fraction | Decimal
+if TYPE_CHECKING:
+    from torch.utils.hooks import RemovableHandle
+
+__all__ = ["Density", "Mask", "count", "largest", "pack", "unpack"]
 _HEADER = "prunefield-mask"  # the one key of the file's metadata: a single key keeps the file's bytes reproducible
 
 
@@ -37,48 +50,53 @@ class Mask(Mapping[str, Tensor]):
 
     @classmethod
     def keep(
-        cls, scores: Mapping[str, Tensor], density: Density, *, scope: Literal["global", "layer"] = "global"
+        cls,
+        scores: Mapping[str, Tensor],
+        density: Density,
+        *,
+        scope: Scope = "global",
+        within: "Mask | None" = None,
+        floor: int = 0,
     ) -> Self:
-        """Keeps the largest scores: N − int((1 − density)·N) of all N weights, or of each layer's.
+        """Keeps the largest scores: N − int((1 − density)·N) of all N weights, shared out over the layers by `scope`.
 
+        `global`: one threshold. `layer`: the rule above for each layer. `uniform` and `erk`: `selection.allocate`.
         Of equal scores the one with the lower index stays (layers in the order of `scores`), so that a mask of lower
-        density is contained in every denser one of the same scores.
+        density is contained in every denser one of the same scores. What `within` has pruned stays pruned, and no
+        layer keeps fewer than `floor` weights (or all that it has).
         """
-        flat = _checked(scores)
-        if scope == "layer":
-            kept = {name: largest(values, count(len(values), density)) for name, values in flat.items()}
-        elif scope == "global":
-            joined = torch.cat(list(flat.values()))
-            parts = largest(joined, count(len(joined), density)).split([len(values) for values in flat.values()])
-            kept = dict(zip(flat, parts, strict=True))
-        else:
-            raise unknown("scope", scope, ("global", "layer"))
+        flat, alive = checked(scores), _alive(scores, within)
+        kept = select(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
         return cls({name: part.reshape(scores[name].shape) for name, part in kept.items()})
 
     @classmethod
-    def sample(cls, scores: Mapping[str, Tensor], density: Density, *, generator: torch.Generator) -> Self:
+    def sample(
+        cls,
+        scores: Mapping[str, Tensor],
+        density: Density,
+        *,
+        generator: torch.Generator,
+        scope: Scope = "global",
+        within: "Mask | None" = None,
+        floor: int = 0,
+        reduce: Reduction | None = None,
+        alpha: float = 0.0,
+    ) -> Self:
         """Draws a mask at random with the layer counts of `keep`: the three steps of bar2023, Section 8.
 
         (1) a global threshold, (2) the survivors n_ℓ of each layer, (3) in each layer n_ℓ weights one after the other
-        without replacement, each with a chance ∝ its score among those that are left. A layer with fewer than n_ℓ
-        positive scores is topped up by index, with a warning.
+        without replacement, each with a chance ∝ its score among those that are left. `reduce` makes signed scores
+        into chances, `alpha` mixes those with equal ones (`selection.chances`). A layer with fewer than n_ℓ positive
+        chances is topped up by index, with a warning.
         """
+        flat, alive = checked(scores), _alive(scores, within)
+        hard = select(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
         kept = {}
-        for name, number in cls.keep(scores, density).counts().items():
-            values = scores[name].detach().flatten().cpu()
-            if (values < 0).any():
-                raise UsageError(f"sampling needs scores ≥ 0, {name!r} has negative ones; take `abs()` or shift them")
-            positive = int(torch.count_nonzero(values))
-            if positive < number:
-                message = f"{name!r}: only {positive} of {values.numel()} scores are positive, "
-                warnings.warn(f"{message}{number - positive} weights are kept by index", stacklevel=2)
-            # Gumbel top-k without logarithms: log s + Gumbel and s / Exponential have the same order. Double
-            # precision, because single-precision noise ties among millions of weights.
-            noise = torch.empty(values.numel(), dtype=torch.float64, device=generator.device)
-            noise = noise.exponential_(generator=generator).clamp_(min=1e-300).cpu()
-            scale = values.max().double().clamp(min=1) if positive else 1.0  # so that nothing overflows
-            keys = torch.div(values, noise.mul_(scale), out=noise)
-            kept[name] = largest(keys, number).reshape(scores[name].shape)
+        for name, values in flat.items():
+            number, where = int(np.count_nonzero(hard[name])), alive.get(name)
+            part = chances(gather(values, where), name, reduce, alpha)
+            drawn = spread(draw(part, number, name, generator=generator), where)
+            kept[name] = drawn.reshape(scores[name].shape)
         return cls(kept)
 
     @classmethod
@@ -87,7 +105,7 @@ class Mask(Mapping[str, Tensor]):
         state = net.state_dict()
         names = [key.removesuffix("_mask") for key in state if key.endswith("_mask")]
         kept = {name: state[f"{name}_mask"] != 0 for name in names if f"{name}_orig" in state}
-        return cls(kept or {name: weight.detach() != 0 for name, weight in prunable(net).items()})
+        return cls(kept or {name: weight.detach() != 0 for name, weight in layer_weights(net).items()})
 
     def __getitem__(self, name: str) -> Tensor:
         return self._kept[name]
@@ -124,7 +142,7 @@ class Mask(Mapping[str, Tensor]):
 
     def counts(self) -> dict[str, int]:
         """How many weights each layer keeps."""
-        return {name: int(torch.count_nonzero(kept)) for name, kept in self.items()}
+        return {name: int(np.count_nonzero(kept)) for name, kept in self.items()}
 
     def per_layer(self) -> dict[str, float]:
         """The density of each layer."""
@@ -141,11 +159,22 @@ class Mask(Mapping[str, Tensor]):
 
     def apply_(self, net: nn.Module) -> None:
         """Sets the pruned weights of `net` to zero, in place; weights that the mask does not name stay."""
-        weights = dict(net.named_parameters())
+        _zero(self._pairs(net))
+
+    def hold_(self, net: nn.Module, optimiser: torch.optim.Optimizer) -> "RemovableHandle":
+        """Applies the mask now and after every step of any optimiser, so that pruned weights are and stay zero.
+
+        Momentum, Adam and weight decay may move them inside a step; nobody sees it. `handle.remove()` lets go.
+        """
+        pairs = self._pairs(net)
+        _zero(pairs)
+        return optimiser.register_step_post_hook(lambda *_: _zero(pairs))
+
+    def _pairs(self, net: nn.Module) -> list[tuple[Tensor, Tensor]]:
+        """Each weight that the mask names, with True where it is pruned."""
+        weights = {plain(name): weight for name, weight in net.named_parameters()}
         _compare(self, {name: weight.shape for name, weight in weights.items()}, "the network")
-        with torch.no_grad():
-            for name, kept in self.items():
-                weights[name].masked_fill_(~kept.to(weights[name].device), 0)
+        return [(weights[name], ~kept.to(weights[name].device)) for name, kept in self.items()]
 
     def to_torch_prune(self, net: nn.Module) -> None:
         """Attaches the mask to `net` as `torch.nn.utils.prune` does; `from_module` reads it back."""
@@ -186,49 +215,23 @@ class Mask(Mapping[str, Tensor]):
         return cls({name: unpack(bits[name], shape) for name, shape in header["shapes"].items()})
 
 
-def count(size: int, density: Density) -> int:
-    """How many of `size` weights a density keeps: size − int((1 − density)·size), in exact arithmetic.
-
-    >>> count(276_656, 0.1), count(10, 0.9)  # in floats, (1 − 0.9)·10 is just below 1 and nothing would be pruned
-    (27666, 9)
-    """
-    try:
-        exact = Fraction(str(density))  # the decimal that was written, not the nearest binary number
-    except ValueError:
-        exact = Fraction(0)
-    if not 0 < exact <= 1:
-        raise UsageError(f"density is the kept fraction, above 0 and at most 1, got {density}")
-    return size - int((1 - exact) * size)
+@torch.no_grad()
+def _zero(pairs: Sequence[tuple[Tensor, Tensor]]) -> None:
+    for weight, pruned in pairs:
+        weight.masked_fill_(pruned, 0)
 
 
-def _checked(scores: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The scores, flat, of one type that orders them without loss."""
-    if not sum(score.numel() for score in scores.values()):
-        raise UsageError("there are no weights to prune: the scores are empty")
-    wide = any(score.dtype not in (torch.float32, torch.float16, torch.bfloat16) for score in scores.values())
-    flat = {}
-    for name, score in scores.items():
-        values = score.detach().flatten().to("cpu", torch.float64 if wide else torch.float32)
-        if not torch.isfinite(values).all():
-            raise UsageError(f"the scores of {name!r} are not all finite; look for an overflow in the network")
-        flat[name] = values
-    return flat
+def _shapes(scores: Mapping[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: score.shape for name, score in scores.items()}
 
 
-def largest(values: Tensor, number: int) -> Tensor:
-    """True at the `number` largest of flat values; of equal ones at those with the lower index.
-
-    >>> largest(torch.tensor([1.0, 2.0, 1.0, 1.0]), 2).tolist()
-    [True, True, False, False]
-    """
-    array = values.detach().cpu().numpy()
-    if number == 0:
-        return torch.zeros(array.shape, dtype=torch.bool)
-    threshold = np.partition(array, array.size - number)[array.size - number]
-    kept = array > threshold
-    ties = np.flatnonzero(array == threshold)
-    kept[ties[: number - np.count_nonzero(kept)]] = True
-    return torch.from_numpy(kept)
+def _alive(scores: Mapping[str, Tensor], within: Mask | None) -> dict[str, Tensor]:
+    """The flat masks of the layers of which `within` has pruned something."""
+    if within is None:
+        return {}
+    known = {name: kept for name, kept in within.items() if name in scores}
+    _compare(known, _shapes(scores), "the scores")
+    return {name: kept.flatten() for name, kept in known.items() if not kept.numpy().all()}
 
 
 def pack(kept: Tensor) -> Tensor:

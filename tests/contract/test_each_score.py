@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from prunefield.errors import UsageError
 from prunefield.masks import Mask
 from prunefield.names import modules
 from prunefield.plugin import find
@@ -54,6 +55,8 @@ class TestScore:
     def test_leaves_the_net_as_it_was(self, kind, net, batches):
         net.train()
         net[5].weight.grad = torch.ones_like(net[5].weight)
+        net[2].eval()
+        net[1].bias.requires_grad_(False)
         before = copy.deepcopy(net)
         rate(kind, net, batches)
         assert all(
@@ -62,7 +65,27 @@ class TestScore:
         assert [module.training for module in net.modules()] == [module.training for module in before.modules()]
         assert net[5].weight.grad.eq(1).all()
         assert net[1].weight.grad is None
-        assert all(parameter.requires_grad for parameter in net.parameters())
+        assert [name for name, parameter in net.named_parameters() if not parameter.requires_grad] == ["1.bias"]
+
+    def test_a_skipped_layer_is_not_rated(self, kind, net, batches):
+        net[1].weight.requires_grad_(False)
+        assert list(rate({"kind": kind, "skip": ["1.*"]}, net, batches)) == ["5.weight"]
+
+    def test_frozen_shared_and_missing_weights_are_refused_in_one_line(self, kind, net, batches):
+        net[1].weight.requires_grad_(False)
+        with pytest.raises(UsageError, match=r"'1\.weight' is frozen"):
+            rate(kind, net, batches)
+        twins = nn.Sequential(nn.Linear(36, 36), nn.ReLU(), nn.Linear(36, 36), nn.Linear(36, 5))
+        twins[2].weight = twins[0].weight
+        with pytest.raises(UsageError, match=r"'0\.weight' is shared with 2\.weight"):
+            rate(kind, twins, batches)
+        with pytest.raises(UsageError, match="no weights to prune"):
+            rate(kind, nn.ReLU(), batches)
+
+    def test_a_compiled_net_has_the_same_scores(self, kind, net, batches):
+        plain, compiled = rate(kind, net, batches), rate(kind, torch.compile(net, backend="eager"), batches)
+        assert plain.keys() == compiled.keys()
+        assert all(torch.equal(plain[name], compiled[name]) for name in plain)
 
     @pytest.mark.parametrize("density", [0.013, 0.5, 1.0])
     def test_gives_masks_of_the_exact_size(self, kind, net, batches, density):

@@ -2,19 +2,25 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import ClassVar
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
+from prunefield.errors import UsageError
 from prunefield.plugin import Plugin
 from prunefield.tasks import Batch
+
+LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
 class Score(Plugin):
     """A rule that rates the weights of any `nn.Module` and leaves the module as it was."""
 
     family: ClassVar[str] = "scores"
+    skip: tuple[str, ...] = Field(default=(), description="names of weights that are not pruned, * allowed: 'head.*'")
 
     @abstractmethod
     def __call__(
@@ -22,12 +28,52 @@ class Score(Plugin):
     ) -> dict[str, Tensor]:
         """One tensor per prunable weight, keyed by its parameter name and of its shape."""
 
+    def weights(self, net: nn.Module) -> dict[str, Tensor]:
+        """The weights to rate: `prunable(net)` without those that `skip` names."""
+        return prunable(net, self.skip)
 
-def prunable(net: nn.Module) -> dict[str, Tensor]:
-    """The weights that pruning may remove: those of linear and convolution layers, biases left out."""
-    layers = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+
+def prunable(net: nn.Module, skip: Sequence[str] = ()) -> dict[str, Tensor]:
+    """The weights that pruning may remove: those of linear and convolution layers, biases left out.
+
+    Weights that are shared, frozen or computed from others are refused, unless `skip` names them.
+    """
+    names: dict[int, list[str]] = {}
+    for name, parameter in net.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(plain(name))
+    found = {name: weight for name, weight in layer_weights(net).items() if not _named(name, skip)}
+    for name, weight in found.items():
+        advice = f"; leave it out with skip=[{name!r}]"
+        if id(weight) not in names:
+            raise UsageError(f"the weight {name!r} is no parameter: remove its parametrisation{advice}")
+        if others := [other for other in names[id(weight)] if other != name]:
+            raise UsageError(f"the weight {name!r} is shared with {', '.join(others)}: untie it{advice}")
+        if not weight.requires_grad:
+            raise UsageError(f"the weight {name!r} is frozen: call requires_grad_() on it{advice}")
+    if not found:
+        kinds = ", ".join(layer.__name__ for layer in LAYERS)
+        raise UsageError(f"the network has no weights to prune; pruned are those of {kinds}")
+    return found
+
+
+def layer_weights(net: nn.Module) -> dict[str, Tensor]:
+    """The weights of all linear and convolution layers, whatever their state; a compiled net has its plain names."""
+    layers = net.named_modules(remove_duplicate=False)
     return {
-        f"{name}.weight" if name else "weight": module.weight
-        for name, module in net.named_modules()
-        if isinstance(module, layers)
+        f"{plain(name)}.weight" if plain(name) else "weight": module.weight
+        for name, module in layers
+        if isinstance(module, LAYERS)
     }
+
+
+def plain(name: str) -> str:
+    """A name inside a network, without the prefix that `torch.compile` gives it.
+
+    >>> plain("_orig_mod.0.weight"), plain("0.weight"), plain("_orig_mod")
+    ('0.weight', '0.weight', '')
+    """
+    return name.removeprefix("_orig_mod").removeprefix(".")
+
+
+def _named(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

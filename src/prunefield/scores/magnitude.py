@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from prunefield.scores import Score, prunable
+from prunefield.scores import Score
 from prunefield.tasks import Batch
 
 
@@ -23,4 +23,4 @@ class Magnitude(Score):
     def __call__(
         self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
     ) -> dict[str, Tensor]:
-        return {name: weight.detach().abs() for name, weight in prunable(net).items()}
+        return {name: weight.detach().abs() for name, weight in self.weights(net).items()}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from prunefield.scores import Score, prunable
+from prunefield.scores import Score
 from prunefield.tasks import Batch
 
 
@@ -25,5 +25,5 @@ class Random(Score):
     ) -> dict[str, Tensor]:
         return {
             name: torch.rand(weight.shape, generator=generator, device=generator.device).to(weight.device)
-            for name, weight in prunable(net).items()
+            for name, weight in self.weights(net).items()
         }

@@ -1,0 +1,34 @@
+"""The score `grasp` of ResNet-20 on one batch and on two against the gradient of the same loss alone."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from benchmarks import Case
+from benchmarks._nets import resnet20
+from prunefield.inputs import draw_batch
+from prunefield.scores.grasp import Grasp
+from prunefield.tasks import Batch
+
+
+def cases() -> Iterator[Case]:
+    net, generator = resnet20(), torch.Generator().manual_seed(0)
+    for number in (1, 2):
+        batches = [draw_batch("normal", 64, (3, 32, 32), 10, generator=generator) for _ in range(number)]
+        yield Case(
+            f"ResNet-20, {number} × 64 images",
+            lambda batches=batches: Grasp()(net, batches, generator=generator),
+            limit=lambda batches=batches: gradient(net, batches),
+            limit_name="one gradient",
+            rounds=4,
+            target="at most 5 × limit",
+        )
+
+
+def gradient(net: nn.Module, batches: list[Batch]) -> None:
+    net.eval()
+    net.zero_grad()
+    for x, y in batches:
+        functional.cross_entropy(net(x), y).backward()

@@ -1,0 +1,33 @@
+"""The score `snip` of ResNet-20 on one batch against the gradient of its loss alone."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from benchmarks import Case
+from benchmarks._nets import resnet20
+from prunefield.inputs import draw_batch
+from prunefield.scores.snip import Snip
+from prunefield.tasks import Batch
+
+
+def cases() -> Iterator[Case]:
+    net, generator = resnet20(), torch.Generator().manual_seed(0)
+    for n in (32, 256):
+        batch = draw_batch("normal", n, (3, 32, 32), 10, generator=generator)
+        yield Case(
+            f"ResNet-20, {n} images",
+            lambda batch=batch: Snip()(net, [batch], generator=generator),
+            limit=lambda batch=batch: gradient(net, batch),
+            limit_name="one gradient",
+            rounds=4,
+            target="at most 1.3 × limit",
+        )
+
+
+def gradient(net: nn.Module, batch: Batch) -> None:
+    net.eval()
+    net.zero_grad()
+    functional.cross_entropy(net(batch.x), batch.y).backward()

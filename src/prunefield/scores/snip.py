@@ -1,0 +1,40 @@
+"""The score `snip`: how much the loss feels a weight's removal."""
+
+from collections.abc import Sequence
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from prunefield.scores import Score
+from prunefield.scores._gradients import Loss, Mode, borrow, check_finite, differentiate, losses
+from prunefield.tasks import Batch
+
+
+class Snip(Score):
+    """|∂L(m⊙w)/∂m| at m = 1, which is |w·∂L/∂w|: SNIP, bar2023, Section 6. L is the sum of the batches' mean losses.
+
+    Division by the total, as in SNIP's paper, changes no mask and is left out.
+
+    >>> net = nn.Linear(1, 1, bias=False)
+    >>> batch = Batch(torch.tensor([[3.0]]), torch.tensor([[1e6]]))  # far away: ∂|3w − y|/∂w = −3
+    >>> scores = Snip(loss="l1")(net, [batch], generator=torch.Generator())
+    >>> torch.allclose(scores["weight"], 3 * net.weight.detach().abs())
+    True
+    """
+
+    mode: Mode = Field(default="eval", description="batch normalisation as it stands (eval) or by the batch (train)")
+    loss: Loss = Field(default="cross-entropy", description="the loss L")
+
+    def __call__(
+        self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
+    ) -> dict[str, Tensor]:
+        with borrow(net, self.weights(net), self.mode, generator) as (call, leaves):
+            total: list[Tensor] = []
+            for loss in losses(call, batches, self.loss):
+                found = differentiate(loss, leaves)
+                total = [a.add_(b) for a, b in zip(total, found, strict=True)] if total else found
+        pairs = zip(leaves.items(), total, strict=True)
+        scores = {name: slope.mul_(leaf.detach()).abs_() for (name, leaf), slope in pairs}
+        check_finite(scores, "look for an overflow in the network or its data, or score in float32")
+        return scores

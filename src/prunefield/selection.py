@@ -1,0 +1,249 @@
+"""Selection: how many weights each layer keeps, and which, by rank or by chance. Scores here are flat tensors."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite, prod
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from prunefield.errors import UsageError, unknown
+from prunefield.theory.sketching import defend
+
+Density = float | Fraction | Decimal
+Scope = Literal["global", "layer", "uniform", "erk"]
+Reduction = Literal["abs", "shift", "rank", "positive"]
+MANY, STRIDE = 1_000_000, 64  # from how many scores on a threshold is first looked for in a sample, and in which
+
+
+def count(size: int, density: Density) -> int:
+    """How many of `size` weights a density keeps: size − int((1 − density)·size), in exact arithmetic.
+
+    >>> count(276_656, 0.1), count(10, 0.9)  # in floats, (1 − 0.9)·10 is just below 1 and nothing would be pruned
+    (27666, 9)
+    """
+    try:
+        exact = Fraction(str(density))  # the decimal that was written, not the nearest binary number
+    except ValueError:
+        exact = Fraction(0)
+    if not 0 < exact <= 1:
+        raise UsageError(f"density is the kept fraction, above 0 and at most 1, got {density}")
+    return size - int((1 - exact) * size)
+
+
+def largest(values: Tensor, number: int, alive: Tensor | None = None) -> Tensor:
+    """True at the `number` largest of flat values (that are `alive`); of equal ones at those with the lower index.
+
+    >>> largest(torch.tensor([1.0, 2.0, 1.0, 1.0]), 2).tolist()
+    [True, True, False, False]
+    """
+    return rank([values], number, [alive])[0]
+
+
+def rank(flat: Sequence[Tensor], number: int, alive: Sequence[Tensor | None]) -> list[Tensor]:
+    """`largest` over several tensors as if they were one, without joining them."""
+    arrays = [values.detach().cpu().numpy() for values in flat]
+    lives = [None if part is None else part.numpy() for part in alive]
+    if number == 0:
+        return [torch.zeros(array.shape, dtype=torch.bool) for array in arrays]
+    threshold = _threshold(arrays, number, lives)
+    kept = [array >= threshold for array in arrays]
+    for part, live in zip(kept, lives, strict=True):
+        if live is not None:
+            part &= live
+    spare = sum(int(np.count_nonzero(part)) for part in kept) - number
+    for part, array in zip(reversed(kept), reversed(arrays), strict=True):
+        if spare:  # ties: those with the highest indices go
+            ties = np.flatnonzero(part & (array == threshold))[-spare:]
+            part[ties] = False
+            spare -= len(ties)
+    return [torch.from_numpy(part) for part in kept]
+
+
+def _threshold(arrays: Sequence[np.ndarray], number: int, lives: Sequence[np.ndarray | None]) -> np.generic:
+    """The `number`-th largest of all that is alive.
+
+    Of many, a sample first says between which two values it must lie, so that few have to be ranked; where the sample
+    misleads, all are. The answer is the same.
+    """
+    pairs = list(zip(arrays, lives, strict=True))
+    some = [(array[::STRIDE], None if live is None else live[::STRIDE]) for array, live in pairs]
+    if sum(array.size for array in arrays) > MANY and (sample := np.sort(_pool(some))).size > STRIDE:
+        alive = sum(array.size if live is None else np.count_nonzero(live) for array, live in pairs)
+        place, margin = (1 - number / alive) * sample.size, 4 * sample.size**0.5
+        low, high = (sample[int(min(max(place + shift, 0), sample.size - 1))] for shift in (-margin, margin))
+        above = [array > high if live is None else (array > high) & live for array, live in pairs]
+        inside = [array >= low if live is None else (array >= low) & live for array, live in pairs]
+        left = number - sum(int(np.count_nonzero(part)) for part in above)
+        few = np.concatenate([array[np.flatnonzero(a ^ b)] for array, a, b in zip(arrays, above, inside, strict=True)])
+        if 0 < left <= few.size:
+            return np.partition(few, few.size - left)[few.size - left]
+    pool = _pool(pairs)
+    pool.partition(pool.size - number)
+    return pool[pool.size - number]
+
+
+def _pool(pairs: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> np.ndarray:
+    return np.concatenate([array if live is None else array[live] for array, live in pairs])
+
+
+def checked(scores: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The scores, flat, of one type that orders them without loss."""
+    if not sum(score.numel() for score in scores.values()):
+        raise UsageError("there are no weights to prune: the scores are empty")
+    wide = any(score.dtype not in (torch.float32, torch.float16, torch.bfloat16) for score in scores.values())
+    flat = {}
+    for name, score in scores.items():
+        values = score.detach().flatten().to("cpu", torch.float64 if wide else torch.float32)
+        # A finite sum has finite terms, and is found ten times as fast.
+        if not isfinite(values.sum().item()) and not values.isfinite().all():
+            raise UsageError(f"the scores of {name!r} are not all finite; look for an overflow in the network")
+        flat[name] = values
+    return flat
+
+
+def select(
+    flat: Mapping[str, Tensor],
+    density: Density,
+    *,
+    scope: Scope,
+    shapes: Mapping[str, Sequence[int]],
+    alive: Mapping[str, Tensor],
+    floor: int,
+) -> dict[str, Tensor]:
+    """True at the largest scores: exactly as many as the density asks of all weights, only where `alive` (if given)."""
+    if scope not in get_args(Scope):
+        raise unknown("scope", scope, get_args(Scope))
+    sizes = {name: len(values) for name, values in flat.items()}
+    room = {name: int(np.count_nonzero(alive[name])) if name in alive else size for name, size in sizes.items()}
+    number = count(sum(sizes.values()), density)
+    if floor < 0 or sum(min(floor, free) for free in room.values()) > number:
+        raise UsageError(f"floor {floor} in each of {len(sizes)} layers does not fit {number} kept weights in all")
+    if scope != "layer" and number > sum(room.values()):
+        raise UsageError(f"density {density} asks for {number} weights, the mask leaves only {sum(room.values())}")
+    if scope == "global":
+        return _globally(flat, number, alive, {name: min(floor, free) for name, free in room.items()})
+    if scope == "layer":
+        counts = {name: max(count(size, density), min(floor, size)) for name, size in sizes.items()}
+    else:
+        counts = allocate(shapes, number, scope=scope, room=room, floor=floor)
+    for name, asked in counts.items():
+        if asked > room[name]:
+            message = f"density {density} asks for {asked} weights of {name!r}"
+            raise UsageError(f"{message}, the mask leaves {room[name]}")
+    return {name: largest(values, counts[name], alive.get(name)) for name, values in flat.items()}
+
+
+def _globally(
+    flat: Mapping[str, Tensor], number: int, alive: Mapping[str, Tensor], floors: Mapping[str, int]
+) -> dict[str, Tensor]:
+    """The largest of all layers; where a layer would fall below its floor, its own largest come first."""
+    lives = [alive.get(name) for name in flat]
+    parts = dict(zip(flat, rank(list(flat.values()), number, lives), strict=True))
+    if not any(floors.values()) or all(int(torch.count_nonzero(parts[name])) >= floors[name] for name in flat):
+        return parts
+    best = {name: largest(values, floors[name], alive.get(name)) for name, values in flat.items()}
+    held = [values.masked_fill(best[name], torch.inf) for name, values in flat.items()]
+    return dict(zip(flat, rank(held, number, lives), strict=True))
+
+
+def gather(values: Tensor, alive: Tensor | None) -> Tensor:
+    """The entries that are alive; by numpy, which is several times as fast as torch here."""
+    return values if alive is None else torch.from_numpy(values.numpy()[alive.numpy()])
+
+
+def spread(part: Tensor, alive: Tensor | None) -> Tensor:
+    """Booleans of the entries that are alive, back at their places among all.
+
+    >>> spread(torch.tensor([True, False]), torch.tensor([False, True, True])).tolist()
+    [False, True, False]
+    """
+    return part if alive is None else torch.zeros_like(alive).masked_scatter_(alive, part)
+
+
+def allocate(
+    shapes: Mapping[str, Sequence[int]], number: int, *, scope: Scope, room: Mapping[str, int], floor: int = 0
+) -> dict[str, int]:
+    """Shares `number` weights out over layers, exactly, none above `room` nor below `floor`.
+
+    `uniform`: in proportion to a layer's size n. `erk` (Erdős–Rényi kernel): to the sum of its shape's sides, so its
+    density is ∝ (sum of sides)/(product of sides). A layer that is full passes the rest on to the others. Fractions
+    are rounded down, and what is left goes to the largest remainders, the earlier layer first.
+
+    >>> allocate({"a": (10, 10), "b": (2, 50)}, 20, scope="uniform", room={"a": 100, "b": 100})
+    {'a': 10, 'b': 10}
+    >>> allocate({"a": (10, 10), "b": (2, 50)}, 36, scope="erk", room={"a": 100, "b": 100})
+    {'a': 10, 'b': 26}
+    """
+    share = {name: Fraction(prod(shape) if scope == "uniform" else sum(shape)) for name, shape in shapes.items()}
+
+    def fill(level: Fraction) -> dict[str, Fraction]:
+        return {name: min(max(level * share[name], Fraction(floor)), Fraction(room[name])) for name in share}
+
+    # The total is piecewise linear in the level: find the piece, then the place in it.
+    bends = sorted({Fraction(bound) / share[name] for name in share for bound in (0, floor, room[name])})
+    low = max(bend for bend in bends if sum(fill(bend).values()) <= number)
+    high = min((bend for bend in bends if bend > low), default=low)
+    rise = sum(fill(high).values()) - sum(fill(low).values())
+    exact = fill(low + (high - low) * (number - sum(fill(low).values())) / rise if rise else low)
+    counts = {name: int(part) for name, part in exact.items()}
+    order = sorted(exact, key=lambda name: counts[name] - exact[name])
+    for name in order[: number - sum(counts.values())]:
+        counts[name] += 1
+    return counts
+
+
+def chances(values: Tensor, name: str, reduce: Reduction | None, alpha: float) -> Tensor:
+    """Non-negative chances from one layer's scores, up to a factor.
+
+    `abs` |s|; `shift` s − min s; `rank` 1, 2, … from the smallest (of equal ones the lower index is higher);
+    `positive` max(s, 0); None takes scores that are not negative as they are. Then the defensive mixture
+    (1 − α)·p + α/d (`theory.sketching.defend`), with which no weight is without a chance.
+
+    >>> [chances(torch.tensor([-1.0, 3.0]), "w", how, 0.0).tolist() for how in ("abs", "shift", "rank", "positive")]
+    [[1.0, 3.0], [0.0, 4.0], [1.0, 2.0], [0.0, 3.0]]
+    """
+    if reduce not in (None, *get_args(Reduction)):
+        raise unknown("reduction", reduce, get_args(Reduction))
+    if reduce is None and len(values) and values.min() < 0:
+        advice = ", ".join(f"reduce={how!r}" for how in get_args(Reduction))
+        raise UsageError(f"sampling needs scores ≥ 0, {name!r} has negative ones; choose {advice}")
+    if reduce == "abs":
+        values = values.abs()
+    elif reduce == "shift":
+        values = values - values.min() if len(values) else values
+    elif reduce == "positive":
+        values = values.clamp(min=0)
+    elif reduce == "rank":
+        order = torch.argsort(values.flip(0), stable=True)
+        values = torch.empty_like(values, dtype=torch.float64)
+        values[len(order) - 1 - order] = torch.arange(1.0, len(order) + 1, dtype=torch.float64)
+    if alpha:
+        total = values.double().sum()
+        values = defend(values / total if total > 0 else torch.zeros_like(values), alpha)
+    return values
+
+
+def draw(values: Tensor, number: int, name: str, *, generator: torch.Generator) -> Tensor:
+    """True at `number` entries, drawn one after the other without replacement, each with a chance ∝ its value.
+
+    An exponential race (Gumbel top-k without logarithms): the `number` largest of value/Exponential(1) are such a
+    draw, for any number of entries (`torch.multinomial` stops at 2²⁴).
+
+    >>> draw(torch.tensor([1.0, 0.0, 1.0]), 2, "w", generator=torch.Generator()).tolist()
+    [True, False, True]
+    """
+    positive = int(torch.count_nonzero(values))
+    if positive < number:
+        message = f"{name!r}: only {positive} of {values.numel()} scores are positive, "
+        warnings.warn(f"{message}{number - positive} weights are kept by index", stacklevel=3)
+    # Double precision, because single-precision noise ties among millions of weights.
+    noise = torch.empty(values.numel(), dtype=torch.float64, device=generator.device)
+    noise = noise.exponential_(generator=generator).clamp_(min=1e-300).cpu()
+    scale = values.max().double().clamp(min=1) if positive else 1.0  # so that nothing overflows
+    keys = torch.div(values, noise.mul_(scale), out=noise)
+    return largest(keys, number)
