@@ -48,6 +48,14 @@ def test_a_full_mask_is_a_pyramid_of_width_14():
     assert fit.width_y.item() == pytest.approx(fit.width_x.item(), rel=1e-6)
 
 
+def test_counts_are_exact_at_the_greatest_size_of_float32():
+    found = count_pairs(torch.ones(1, 1, 256, 256))[0]
+    d = 256 - torch.arange(-255, 256).abs().double()
+    expected = d[:, None] * d
+    expected[255, 255] = 0
+    assert torch.equal(found, expected)
+
+
 def fit_by_scipy(pairs):
     rows, columns = pairs.shape
     dy, dx = np.mgrid[:rows, :columns] - np.array([rows // 2, columns // 2])[:, None, None]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import stats
 
-from prunefield.measure.cavity import score_weights
+from prunefield.measure.cavity import COLUMNS, score_weights
 from prunefield.runs import Result, State
 from prunefield.runs.cavity import Cavity, average
 from prunefield.runs.imp import Imp, read_masks
@@ -60,14 +60,16 @@ def test_a_mean_is_that_of_the_scores(found, read):
     masks = [mask["layers.0.weight"] for mask in read_masks(IMP, records, "imp")]
     batch = balanced(TASK, 20, generator=generator(0, "cavity"))
     weight = rewound_weight(IMP, records[0].tensors)
-    scores = score_weights(weight, batch.x, batch.y, mask=masks[1])
+    scores = score_weights(weight, batch.x, batch.y, mask=masks[1], columns=COLUMNS)
     going = masks[1] & ~masks[2]
-    assert rows(found, "fate", 1)[0]["exact"] == scores.exact[going].mean().item()
-    assert rows(found, "fate", 1)[0]["first"] == scores.first[going].mean().item()
+    assert rows(found, "fate", 1)[0]["exact"] == scores["exact"][going].mean().item()
+    assert rows(found, "fate", 1)[0]["first"] == scores["first"][going].mean().item()
     whole = rows(found, "all", 1)[0]
     start = records[0].tensors["rewind:layers.0.weight"][masks[1]].abs().double()
-    assert whole["spearman_abs_w"] == pytest.approx(stats.spearmanr(start, scores.exact[masks[1]]).statistic, abs=1e-6)
-    assert whole["pearson_abs_w"] == pytest.approx(stats.pearsonr(start, scores.exact[masks[1]]).statistic, abs=1e-6)
+    assert whole["spearman_abs_w"] == pytest.approx(
+        stats.spearmanr(start, scores["exact"][masks[1]]).statistic, abs=1e-6
+    )
+    assert whole["pearson_abs_w"] == pytest.approx(stats.pearsonr(start, scores["exact"][masks[1]]).statistic, abs=1e-6)
     assert len(whole.tensors["weight"]) == 50
 
 

@@ -1,14 +1,12 @@
 """Independent components of a task's inputs, by FastICA."""
 
 import math
-import warnings
 from collections.abc import Iterator
 
-import torch
 from pydantic import Field, model_validator
 
-from prunefield import seeds
 from prunefield.errors import UsageError
+from prunefield.measure.components import find_sources
 from prunefield.measure.localisation import participate
 from prunefield.runs import Record, Run, State
 from prunefield.tasks import Task
@@ -36,30 +34,15 @@ class Ica(Run):
         return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:
-        from sklearn.decomposition import FastICA
-        from sklearn.exceptions import ConvergenceWarning
-        from threadpoolctl import threadpool_limits
-
         if "done" in state.values:
             return
         x = self.task.sample(self.samples, generator=state.generator(self.seed, "data")).x
-        ica = FastICA(
-            self.components,
-            algorithm="parallel",
-            whiten="unit-variance",
-            max_iter=self.iterations,
-            random_state=seeds.derive(self.seed, "directions") % 2**32,
-        )
-        with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
-            warnings.simplefilter("always", ConvergenceWarning)
-            ica.fit(x.to(torch.float64).numpy())
-        restless = any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-        found = torch.from_numpy(ica.components_.copy())
-        ipr = participate(found)
+        found = find_sources(x, self.components, iterations=self.iterations, seed=self.seed)
+        ipr = participate(found.filters)
         state.values["done"] = True
         state.done = 1.0
-        values = {"converged": not restless, "iterations": int(ica.n_iter_), "ipr": float(ipr.mean())}
-        yield Record(values, {"components": found, "ipr": ipr})
+        values = {"converged": found.converged, "iterations": found.iterations, "ipr": float(ipr.mean())}
+        yield Record(values, {"components": found.filters, "ipr": ipr})
 
     def seconds(self) -> float:
         # Measured on one core: 1 s for the import; for each input, component and iteration 20 ns and 0.2 ns for each

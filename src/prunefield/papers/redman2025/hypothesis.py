@@ -1,0 +1,188 @@
+"""Hypothesis H* of redman2025 on one page: its evidence, and a pruning that seeks kurtosis and nothing else."""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import TYPE_CHECKING, ClassVar
+
+from prunefield.papers import Claim, Item, Scale
+from prunefield.papers.redman2025 import _hypothesis_checks as checks
+from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities
+from prunefield.papers.redman2025._claims import on_each, rows
+from prunefield.papers.redman2025._fig4_checks import curve
+from prunefield.papers.redman2025._nets import DATA, PER_CLASS, SHARED_CHOICES, TOP, data_of, nets
+from prunefield.papers.redman2025._pictures import COLOURS, LABELS, show
+from prunefield.runs import Result, Run
+from prunefield.runs.cavity import Cavity
+from prunefield.runs.greedy import Goal, Greedy, read_fields
+from prunefield.runs.kurtosis import Kurtosis
+from prunefield.runs.widths import Widths
+from prunefield.tasks.clone import Clone
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+METHODS = {**LABELS, "greedy": "greedy: kurtosis", "cavity": "greedy: eq. 5"}
+SHADES = {**COLOURS, "greedy": "#009e73", "cavity": "#cc79a7"}
+NEXT = {"fate": "next", "shuffled": "next_shuffled"}
+SCORED = {"smoke": 400, "laptop": 500, "paper": 50}  # training images of each class that greedy pruning scores with
+PARTS = {"smoke": 4, "laptop": 2, "paper": 2}  # its scorings in a round: 20 in all
+KEYS = ("data", "inputs", "seed", "method", "round")
+
+
+class Hypothesis(Item):
+    """H*: IMP finds local fields by maximally raising the kurtosis of pre-activations (redman2025, Sec. 1, 3 and 4)."""
+
+    title: ClassVar[str] = "H*: does iterative pruning localise by maximising the kurtosis of pre-activations?"
+    open_choices: ClassVar[tuple[str, ...]] = (
+        *SHARED_CHOICES,
+        CAVITY_CHOICE,
+        "The paper calls a search for the best weights infeasible. The greedy pruning does what H* says that IMP does: "
+        "at θ(rewind)⊙m(n) it removes as many first-layer weights as IMP, those with the highest scores. It aims at "
+        "the kurtosis itself, with 20 scorings in all (greedy), or at eq. 5, which below 3 aims downwards, with one "
+        "scoring a round as IMP prunes (cavity). It scores with training images and is measured with the held-out "
+        "images of Fig. 4B, so that it cannot profit from chance. It is no upper bound: the best can only do better.",
+        f"'Maximally': IMP has {checks.MOST} of the rise over random masks that the better of both greedy prunings "
+        "has, in every seed, at the last round. Width: median σx of the most connected units, as in Fig. 3C.",
+        "All criteria were written before a greedy pruning had been run. Its images and scorings were raised after the "
+        "first smoke result: one scoring a round by 100 images a class gave 4.3 on those images and 2.88, as chance "
+        "does, on others (leaves). With those settings 'enough to localise' had held on the photographs (4.2 and 5.0 "
+        "pixels, random masks 7.2).",
+    )
+    claims: ClassVar[tuple[Claim, ...]] = on_each(
+        Claim(
+            "(a) Non-Gaussian inputs are necessary: on the Gaussian clone fields are wider",
+            "Sec. 1 and 3.1, Fig. 3C",
+            "the least of the clone's median widths is above the greatest of the data's",
+            checks.check_clone,
+            checks.clone_as_data,
+        ),
+        Claim(
+            "(b) IMP leads to greater kurtosis than one-shot pruning",
+            "Sec. 1 and 3.2, Fig. 4B",
+            "above one-shot's and above random masks', in every seed, from some round to the end",
+            checks.check_gap,
+            checks.imp_as_random,
+        ),
+        Claim(
+            "(b) Over IMP's rounds, fields become narrower as the kurtosis rises",
+            "Sec. 1 and 3.2 (feedback loop)",
+            f"rank correlation of kurtosis and width at most {checks.TOGETHER} in every seed",
+            checks.check_together,
+            checks.imp_as_random,
+        ),
+        Claim(
+            "(c) IMP removes weights precisely when that raises the non-Gaussianity",
+            "Sec. 1 and 3.3, Fig. 5C",
+            "the next group's mean cavity score is positive in every round and seed",
+            checks.check_next,
+            checks.shuffled_fates,
+        ),
+        Claim(
+            "(d) IMP increases the kurtosis maximally",
+            "Sec. 1 (H*), 3.3 and 4; our control",
+            f"(κ_IMP − κ_random)/(κ_greedy − κ_random) at least {checks.MOST} in every seed",
+            checks.check_maximal,
+            checks.imp_as_random,
+        ),
+        Claim(
+            "(d) Increasing the kurtosis is enough to localise",
+            "Sec. 1 (H*: 'by') and 4 (new pruning algorithms); our control",
+            f"both greedy prunings' widths are below {checks.LOCAL} of the random masks', in every seed",
+            checks.check_localising,
+            checks.greedy_as_random,
+        ),
+        Claim(
+            "H* as a whole: IMP finds local fields by maximally raising the kurtosis",
+            "Sec. 1 (H*)",
+            "all of (a) to (d)",
+            checks.check_all,
+            checks.imp_as_random,
+        ),
+    )
+
+    def runs(self, scale: Scale) -> list[Run]:
+        imps = [imp for data in DATA for imp in nets(scale, data)]
+        clones = [imp for data in DATA for imp in nets(scale, data, clone=True)]
+        per_class, top = PER_CLASS[scale], TOP[scale]
+        found: list[Run] = [*cavities(scale), *(Kurtosis(of=imp, per_class=per_class) for imp in imps)]
+        found += [Widths(of=imp, top=top) for imp in (*imps, *clones)]
+        aims: tuple[tuple[Goal, int], ...] = (("kurtosis", PARTS[scale]), ("excess", 1))
+        for imp, (goal, parts) in product(imps, aims):
+            size = {"scored": SCORED[scale], "per_class": per_class, "top": top}
+            found.append(Greedy(of=imp, goal=goal, parts=parts, **size))
+        return found
+
+    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
+        """One row per data set, kind of inputs, seed, method and round; next: N_W times the next group's score."""
+        import pandas
+
+        found: dict[tuple, dict] = {}
+
+        def add(run: Widths | Kurtosis | Cavity | Greedy, method: str, n: int, **values: object) -> None:
+            inputs = "clone" if isinstance(run.of.task, Clone) else "data"
+            key = (data_of(run.of), inputs, run.of.seed, method, n)
+            found.setdefault(key, dict(zip(KEYS, key, strict=True))).update(values)
+
+        for run, result in results.items():
+            for record in result.records:
+                if isinstance(run, Widths):
+                    width = {"density": record["density"], "width": record["median_x_top"]}
+                    add(run, record["method"], record["round"], **width)
+                elif isinstance(run, Kurtosis):
+                    add(run, record["method"], record["round"], kurtosis=record["within"])
+                elif isinstance(run, Greedy):
+                    names = {"density": "density", "width": "median_x_top", "kurtosis": "within", "own": "scored"}
+                    method = "greedy" if run.goal == "kurtosis" else "cavity"
+                    add(run, method, record["round"], **{name: record[key] for name, key in names.items()})
+                elif isinstance(run, Cavity) and record["by"] in NEXT and record["group"] == record["round"] + 1:
+                    add(run, "imp", record["round"], **{NEXT[record["by"]]: record["per_unit"] * record["exact"]})
+        return pandas.DataFrame(list(found.values())).sort_values(list(KEYS), ignore_index=True)
+
+    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(13, 4.6 * len(DATA)), layout="constrained")
+        grid = figure.add_gridspec(2 * len(DATA), 4, height_ratios=(1.7, 1) * len(DATA))
+        for place, data in enumerate(DATA):
+            part = rows(table, data=data)
+            panels = [figure.add_subplot(grid[2 * place, column]) for column in range(4)]
+            _draw_panels(panels, part)
+            panels[0].set_title(f"{data}: width", loc="left", fontweight="bold")
+            for column, goal in enumerate(("kurtosis", "excess")):
+                run = next(r for r in results if isinstance(r, Greedy) and data_of(r.of) == data and r.goal == goal)
+                axes = figure.add_subplot(grid[2 * place + 1, 2 * column : 2 * column + 2])
+                method = "greedy" if goal == "kurtosis" else "cavity"
+                show(axes, read_fields(run, results[run])[:45], 15, f"last masks, {METHODS[method]}", SHADES[method])
+        return figure
+
+
+def _draw_panels(panels: "list[Axes]", table: "DataFrame") -> None:
+    data, width, kurtosis, both, after = rows(table, inputs="data"), *panels
+    for method, label in METHODS.items():
+        density = curve(data, method, "density").mean(axis=1).to_list()
+        for axes, name in ((width, "width"), (kurtosis, "kurtosis")):
+            values = curve(data, method, name)
+            axes.fill_between(density, values.min(axis=1), values.max(axis=1), color=SHADES[method], alpha=0.2, lw=0)
+            axes.plot(density, values.mean(axis=1), "o-", color=SHADES[method], label=label, markersize=3)
+        means = [curve(data, method, name).mean(axis=1) for name in ("kurtosis", "width")]
+        both.plot(*means, "o-", color=SHADES[method], markersize=3)
+    clone = rows(table, inputs="clone")
+    means = [curve(clone, "imp", name).mean(axis=1).to_list() for name in ("density", "width")]
+    width.plot(*means, "--", color="black", label="IMP on the clone")
+    imp = rows(data, method="imp").dropna(subset=["next"])
+    for name, colour in (("next", "#000000"), ("next_shuffled", "#d55e00")):
+        after.plot(imp["round"], imp[name], "o", color=colour, label=name.replace("_", ", "), markersize=3)
+    after.axhline(0, color="grey", linewidth=0.6)
+    for axes in (width, kurtosis):
+        axes.set_xscale("log")
+        axes.invert_xaxis()
+        axes.set_xlabel("density")
+    width.set_ylim(bottom=0)
+    for axes, title in ((kurtosis, "kurtosis"), (both, "width against kurtosis"), (after, "N_W · score of the next")):
+        axes.set_title(title, loc="left")
+    both.set_xlabel("kurtosis")
+    after.set_xlabel("after n rounds")
+    width.legend(fontsize=6)
+    after.legend(fontsize=6)

@@ -1,0 +1,127 @@
+"""Cavity scores of the first layer's weights at the rewind point, grouped by the round in which they are pruned."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from prunefield import prune, seeds
+from prunefield.measure.cavity import COLUMNS, score_weights
+from prunefield.plugin import Nested
+from prunefield.runs import Record, Run, State, Value
+from prunefield.runs.imp import Imp, read_masks
+from prunefield.runs.kurtosis import rewound_weight
+from prunefield.tasks import balanced
+
+NAME = "layers.0.weight"
+
+
+class Cavity(Run):
+    """Mean cavity scores of weights by their fate, at θ(rewind)⊙m(n) (redman2025, eq. 5, Figs 5 and S4).
+
+    One record per round n and group: `group` is the round in which a weight will be pruned, one more than the last
+    round for survivors; `count` weights have the mean scores `exact` (eq. 5 in each class, then the mean), `of_mean`
+    (eq. 5 of the mean kurtosis), `pooled` (all images as one class) and `first` (first order of `exact`). `per_unit`
+    is N_W(n), the kept inputs of a unit on average; `excluded` weights have no score in any class. `by` is `fate`, or a
+    control: `shuffled`, fates permuted among the weights of a unit; `magnitude`, groups of the same sizes by
+    |θ(rewind)|, the smallest first; `oneshot`, masks and fates of one-shot pruning. With `by` = `all` there is one
+    record a round: the correlations of `exact` with w and |w|, and as tensors a random part of the pairs `weight`,
+    `score`.
+    """
+
+    version: ClassVar[int] = 2  # an input that is constant within a class has the score 0 there
+
+    of: Annotated[Imp, Nested()] = Field(description="the imp run whose weights are scored")
+    per_class: int = Field(default=50, ge=4, description="held-out images of each class")
+    rounds: tuple[Annotated[int, Field(ge=0)], ...] = Field(
+        default=(), description="which n; none means all but the last"
+    )
+    pairs: int = Field(default=2_000, ge=1, description="pairs of weight and score that are recorded")
+
+    def seconds(self) -> float:
+        # Measured at 256 × 3072 weights and 5,000 images: 0.9 to 1.8 s a scoring at any density, four of them a round.
+        imp = self.of
+        images = self.per_class * imp.task.classes
+        return 4 * len(self._rounds) * imp.hidden[0] * imp.widths[0] * images * 3.2e-10 + 4e-5 * images + 1
+
+    @property
+    def _rounds(self) -> tuple[int, ...]:
+        return tuple(n for n in self.rounds if n < self.of.rounds) if self.rounds else tuple(range(self.of.rounds))
+
+    def __call__(self, state: State) -> Iterator[Record | None]:
+        imp = self.of
+        records = state.read(imp).records
+        batch = balanced(imp.task, self.per_class, generator=seeds.generator(imp.seed, "cavity"))
+        start = records[0].tensors[f"rewind:{NAME}"]
+        folded = rewound_weight(imp, records[0].tensors)
+        masks = {method: read_masks(imp, records, method) for method in ("imp", "oneshot")}
+        fates = {method: prune.lifetimes(kept)[NAME].long() + 1 for method, kept in masks.items()}
+        for place, n in enumerate(self._rounds):
+            if state.values.get("place", 0) > place:
+                continue
+            found: list[Record] = []
+            for method in ("imp", "oneshot"):
+                kept = masks[method][n][NAME]
+                scores = score_weights(folded, batch.x, batch.y, mask=kept, columns=COLUMNS)
+                scores["pooled"] = score_weights(folded, batch.x, mask=kept)["exact"]
+                columns = {name: scores[name][kept] for name in ("exact", "of_mean", "pooled", "first")}
+                groups = (
+                    {"oneshot": fates["oneshot"][kept]}
+                    if method == "oneshot"
+                    else self._groups(n, fates["imp"], kept, start)
+                )
+                for by, group in groups.items():
+                    found += [Record({"round": n, "by": by, **row}) for row in average(columns, group, kept)]
+                if method == "imp":
+                    found.append(self._correlate(n, start[kept], columns["exact"]))
+            for index in range(state.values.get("record", 0), len(found)):
+                last = index + 1 == len(found)
+                state.values.update(place=place + last, record=0 if last else index + 1)
+                state.done = (place + last) / len(self._rounds)
+                yield found[index]
+
+    def _groups(self, n: int, fates: Tensor, kept: Tensor, start: Tensor) -> dict[str, Tensor]:
+        fate = fates[kept]
+        units = torch.nonzero(kept)[:, 0]
+        key = torch.randperm(len(units), generator=seeds.generator(self.of.seed, "shuffled fates", n))
+        mixed = key[units[key].argsort(stable=True)]  # sorted by unit like the weights, at random within each
+        small = torch.empty_like(fate)
+        small[start[kept].abs().argsort(stable=True)] = fate.sort().values
+        return {"fate": fate, "shuffled": fate[mixed], "magnitude": small}
+
+    def _correlate(self, n: int, weight: Tensor, score: Tensor) -> Record:
+        there = ~score.isnan()
+        weight, score = weight[there].double(), score[there]
+        values: dict[str, Value] = {"round": n, "by": "all", "count": len(score)}
+        for name, column in (("w", weight), ("abs_w", weight.abs())):
+            values[f"pearson_{name}"] = _pearson(column, score)
+            values[f"spearman_{name}"] = _pearson(_rank(column), _rank(score))
+        some = torch.randperm(len(score), generator=seeds.generator(self.of.seed, "pairs", n))[: self.pairs]
+        return Record(values, {"weight": weight[some], "score": score[some]})
+
+
+def average(columns: dict[str, Tensor], group: Tensor, kept: Tensor) -> list[dict[str, Value]]:
+    """Mean scores of the kept weights of each group; a weight without a score is counted and left out."""
+    there = ~(columns["exact"].isnan() | columns["pooled"].isnan())
+    rows: list[dict[str, Value]] = []
+    for label in group.unique().tolist():
+        chosen = (group == label) & there
+        count = int(chosen.sum())
+        means = {name: column[chosen].mean().item() if count else None for name, column in columns.items()}
+        excluded = int((group == label).sum()) - count
+        rows.append(
+            {"group": label, "count": count, "excluded": excluded, "per_unit": int(kept.sum()) / len(kept), **means}
+        )
+    return rows
+
+
+def _rank(values: Tensor) -> Tensor:
+    return values.argsort().argsort().double()
+
+
+def _pearson(first: Tensor, second: Tensor) -> float | None:
+    if len(first) < 3 or float(first.std()) == 0 or float(second.std()) == 0:
+        return None
+    return torch.corrcoef(torch.stack([first, second]))[0, 1].item()
