@@ -32,6 +32,15 @@ def cases() -> Iterator[Case]:
         rounds=3,
         target="at most 3 × limit and 0.05 × peer",
     )
+    short, long = (make(SIZE, INITS, 100, steps) for steps in (STEPS, 10 * STEPS))
+    yield Case(
+        f"memory (MB, not s) of {INITS} neurons, batch 100, {long.steps} steps",
+        lambda: peak(long),
+        limit=lambda: peak(short),
+        limit_name=f"{short.steps} steps",
+        rounds=1,
+        target="1 × limit",
+    )
     sizes = [(size, INITS, BATCH) for size in (40, 160, 640, 1024, 4096)]
     inits = [(SIZE, inits, BATCH) for inits in (1, 10, 100, 1000)]
     batches = [(SIZE, INITS, batch) for batch in (100, 10_000)]
@@ -56,6 +65,22 @@ def make(size: int, inits: int, batch: int, steps: int) -> Neuron:
 def exhaust(run: Neuron) -> None:
     for _ in run(State()):
         pass
+
+
+def peak(run: Neuron) -> float:
+    """The greatest memory, in MB, of a process of its own that keeps no records."""
+    import subprocess
+    import sys
+
+    text = f"""
+import resource, torch
+from benchmarks.dynamics import exhaust
+from prunefield.runs import Run
+torch.set_num_threads(1)
+exhaust(Run.parse({run.settings()!r}))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+    return float(subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout)
 
 
 def draw(run: Neuron) -> None:

@@ -63,3 +63,13 @@ def test_the_tolerance_is_kept():
         for tolerance in (1e-6, 1e-11)
     )
     assert (rough - fine).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("task", [Ising(size=100), Kur(size=100, k=5.0)], ids=lambda task: task.title)
+def test_a_tolerance_of_1e_8_leaves_an_error_of_that_size(task):
+    start, short, long = first_weights(0, 1, 100, 1e-3), task.covariance(0), task.covariance(1)
+    asked, finer = (
+        flow.integrate(start, [0.0, 100.0], short, long, task.amplifier, tolerance=tolerance)[-1]
+        for tolerance in (1e-8, 1e-11)
+    )
+    assert (asked - finer).abs().max() < 1e-8 * finer.abs().max()

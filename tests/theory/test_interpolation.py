@@ -9,7 +9,7 @@ from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
 from prunefield.theory import flow
-from prunefield.theory.interpolation import HALF, compile_velocity, tabulate
+from prunefield.theory.interpolation import HALF, compile_velocity, fold, tabulate
 
 TASKS = [Ising(), Nlgp(g=0.01), Nlgp(g=3.0), Nlgp(g=100.0), Kur(k=4.5), Kur(k=5.0), Kur(k=30.0)]
 
@@ -45,6 +45,25 @@ def test_the_compiled_velocity_is_that_of_move(task):
     w[2, 5] = 40.0  # nearly one site, where a is nearly 1
     rows = tabulate(task.amplifier)
     assert rows is not None
-    seen = compile_velocity()(w.flatten().numpy(), torch.cat([long, short + long], 1).numpy(), rows)
+    seen = compile_velocity()(w.flatten().numpy(), *fold(torch.cat([long, short + long], 1).numpy()), rows)
     expected = flow.move(w, short, long, task.amplifier)
     assert torch.allclose(torch.from_numpy(seen).view(3, 40), expected, rtol=0, atol=1e-10)
+
+
+def test_only_matrices_of_a_ring_with_an_even_number_of_sites_are_folded():
+    torus, odd, ring = Nlgp(dimensions=2, size=6, lengthscales=(0.5, 0.8)), Ising(size=11), Ising(size=4)
+    rows = torch.nn.functional.normalize(
+        torch.rand(8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    )
+    estimate = rows @ rows.T  # of unit variance, and of no ring
+    pairs = [*((task.covariance(0), task.covariance(1)) for task in (torus, odd, ring)), (estimate, estimate)]
+    folded = []
+    for short, long in pairs:
+        w = first_weights(1, 2, len(long), 1.0)
+        even, rest = fold(torch.cat([long, short + long], 1).numpy())
+        folded.append(len(rest) > 0)
+        seen = compile_velocity()(w.flatten().numpy(), even, rest, tabulate(torch.sin))
+        assert torch.allclose(
+            torch.from_numpy(seen).view_as(w), flow.move(w, short, long, torch.sin), rtol=0, atol=1e-9
+        )
+    assert folded == [False, False, True, False]

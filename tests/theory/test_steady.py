@@ -1,5 +1,8 @@
 """Steady states: flat for Gaussian data, a bump for spins, and both stand still under Eq. 5."""
 
+import math
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -41,6 +44,38 @@ def test_from_the_first_weights_too_spins_localise_and_kur_does_not():
         ipr = participate(found.weights) * 40
         assert bool((ipr > 6).all()) == local
         assert bool((ipr < 3).all()) != local
+
+
+def stretch(size):
+    """Spins on `size` sites whose correlations reach as far, as a share of the ring, as with (0.3, 0.7) on 40."""
+    couplings = (math.atanh(math.tanh(coupling) ** (40 / size)) for coupling in (0.3, 0.7))
+    task = Ising(size=size, couplings=tuple(couplings))
+    short, long = task.covariance(0)[0], task.covariance(1)[0]
+    bump = torch.exp(-((fields.measure_distances(size) / size / 0.05) ** 2)) / size
+    return short, long, find_steady(bump, short, long, amplifier.hypercube, tolerance=1e-9).weights
+
+
+def test_with_lengthscales_that_grow_with_the_ring_n_times_w_has_the_limit_of_eq_8():
+    found = [size * stretch(size)[2] for size in (80, 160, 320, 640)]
+    rough = [(finer[::2] - coarse).abs().max().item() for coarse, finer in pairwise(found)]
+    means = [field.mean().item() for field in found]  # ∫u dx
+    steps = [abs(after - before) for before, after in pairwise(means)]
+    assert rough[2] < rough[1] / 2 < rough[0] / 4
+    assert all(3 < before / after < 8 for before, after in pairwise(steps))  # of second order
+    assert means[-1] == pytest.approx(1.0064, abs=1e-4)
+    assert all(participate(field) * len(field) == pytest.approx(18, rel=0.1) for field in found)
+
+
+def test_the_half_that_eq_8_has_and_eq_5_has_not_makes_the_field_twice_as_large():
+    short, long, w = stretch(160)
+
+    def balance(w, factor):
+        pulled, dragged = (torch.fft.irfft(fields.transform(row) * torch.fft.rfft(w)) for row in (long, short + long))
+        return (amplifier.hypercube(pulled / (w * pulled).sum().sqrt()) - factor * dragged).abs().max()
+
+    assert balance(w, 1.0) < 1e-8
+    assert balance(2 * w, 0.5) < 1e-8
+    assert balance(w, 0.5) > 0.1
 
 
 def test_a_search_that_does_not_end_says_so():

@@ -28,19 +28,28 @@ def draw(finding: Finding) -> "Figure":
 
     with matplotlib.rc_context(STYLE):
         figure = finding.draw()
-        figure.draw_without_rendering()  # lays it out once; with a layout engine each file would do so again
-        figure.set_layout_engine("none")
+        if engine := figure.get_layout_engine():  # once: otherwise each file would be laid out again
+            engine.execute(figure)
+            figure.set_layout_engine("none")
         return figure
 
 
 def encode(figure: "Figure", suffix: str) -> bytes:
     """A figure as the bytes of an `svg`, `pdf` or `png` file."""
     import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     buffer = io.BytesIO()
-    date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix, {})
-    with matplotlib.rc_context(STYLE):
-        figure.savefig(buffer, format=suffix, metadata=date, dpi=150)
+    figure.set_dpi(150)
+    with matplotlib.rc_context(STYLE):  # `savefig` would draw everything once more before it prints
+        if suffix == "svg":
+            FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None})
+        elif suffix == "pdf":
+            FigureCanvasPdf(figure).print_pdf(buffer, metadata={"CreationDate": None})
+        else:
+            FigureCanvasAgg(figure).print_png(buffer)
     return buffer.getvalue()
 
 

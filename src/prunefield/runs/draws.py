@@ -80,5 +80,5 @@ def correlate(x: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def count(x: Tensor) -> Tensor:
     """How many values of each row lie below, between and above `EDGES`, shape (n, bins)."""
-    bins = torch.bucketize(x, EDGES.to(x.dtype))
+    bins = torch.bucketize(x.contiguous(), EDGES.to(x.dtype))
     return torch.zeros(len(x), len(EDGES) + 1, dtype=torch.float64).scatter_add_(1, bins, torch.ones_like(x))

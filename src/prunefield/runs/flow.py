@@ -27,7 +27,7 @@ class Flow(Run):
     (inits, N) and `ipr` (inits,) at its time.
     """
 
-    version: ClassVar[int] = 2  # φ is read from a table: the last of the digits that the tolerance leaves are others
+    version: ClassVar[int] = 3  # even and odd fields apart: the last of the digits that the tolerance leaves are others
     task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
     seed: int = Field(default=0, ge=0, description="the seed of the first weights")
     inits: int = Field(default=8, ge=1, description="how many first weights are followed")

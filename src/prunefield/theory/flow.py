@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from prunefield.errors import RunError
-from prunefield.theory.interpolation import compile_velocity, tabulate
+from prunefield.theory.interpolation import compile_velocity, fold, tabulate
 
 
 def move(w: Tensor, short: Tensor, long: Tensor, amplifier: Callable[[Tensor], Tensor]) -> Tensor:
@@ -44,13 +44,13 @@ def integrate(
     from scipy.integrate import solve_ivp
 
     rows = tabulate(amplifier)
-    both = np.ascontiguousarray(torch.cat([long, short + long], 1).numpy())
+    even, odd = fold(torch.cat([long, short + long], 1).to(torch.float64).numpy())
     compiled = compile_velocity()
 
     def velocity(_: float, flat: np.ndarray) -> np.ndarray:
         if rows is None:
             return move(torch.from_numpy(flat).view(-1, len(long)), short, long, amplifier).flatten().numpy()
-        return compiled(flat, both, rows)
+        return compiled(flat, even, odd, rows)
 
     first = start.to(torch.float64).flatten().numpy()
     solution = solve_ivp(

@@ -1,7 +1,14 @@
 """Steady states of the flow (lufkin2024, Eq. 8, the limit of Eq. 5 for many sites) by a fixed-point search.
 
-Eq. 8 is printed as φ(Σ₁w/√(wᵀΣ₁w)) = ½(Σ₀ + Σ₁)w; Eq. 5 has no ½ there, and neither has this. On a ring both
-convolutions are products in Fourier space, so that a step costs N log N and N may be large.
+Eq. 8 is printed as φ(Σ₁w/√(wᵀΣ₁w)) = ½(Σ₀ + Σ₁)w; Eq. 5 has no ½ there, and neither has this. As φ's argument does
+not depend on the size of w, the printed equation has exactly twice the solutions. On a ring both convolutions are
+products in Fourier space, so that a step costs N log N and N may be large.
+
+The limit: let lengthscales grow as ξ = ℓN, so that Σ(i, j) = σ((i − j)/N), and write w = u/N. Then Σw → σ⋆u and
+wᵀΣw → ⟨σ⋆u, u⟩, all powers of N cancel, and u solves φ(σ₁⋆u/√⟨σ₁⋆u, u⟩) = (σ₀ + σ₁)⋆u on [0, 1]. Spins confirm it
+(exp(−d/ξ) has a spectrum that falls as k⁻²): N·w converges as N⁻², from 40 to 1280 sites. It cannot hold for the
+covariance exp(−d²/ξ²): û = φ̂/(σ̂₀ + σ̂₁) divides by a spectrum that falls as exp(−(πℓk)²), faster than that of φ(…),
+unless φ is linear or the field is flat, and no bump has a limit. With ξ fixed in sites there is no such limit either.
 """
 
 from collections.abc import Callable

@@ -30,7 +30,7 @@ PANELS = (
 )
 # For each scale and panel: rate and batch. From laptop scale on they are the authors'.
 STEPS: dict[Scale, tuple[tuple[float, int], ...]] = {
-    "smoke": ((0.05, 500), (0.1, 500), (0.1, 500)),
+    "smoke": ((0.05, 200), (0.1, 500), (0.1, 500)),
     "laptop": ((0.01, 1000), (0.05, 10_000), (0.05, 10_000)),
     "paper": ((0.01, 1000), (0.05, 10_000), (0.05, 10_000)),
 }

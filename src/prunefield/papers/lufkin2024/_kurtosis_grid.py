@@ -18,7 +18,7 @@ GAINS = (0.01, 0.3, 0.5, 0.7, 1.0, 1.5, 3.0, 100.0)
 EXPONENTS = (4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 10.0, 30.0)
 # For each scale: first weights, learning rate, batch, steps.
 SIZES: dict[Scale, tuple[int, float, int, int]] = {
-    "smoke": (4, 0.1, 400, 1000),
+    "smoke": (4, 0.1, 400, 700),
     "laptop": (30, 0.05, 1000, 4000),
     "paper": (30, 0.02, 50_000, 10_000),
 }

@@ -27,7 +27,7 @@ class Fig4(Item):
     title = "One ReLU neuron on three kinds of elliptical data, with sinusoids fitted"
     open_choices = (
         "settings from the authors' code: t with rate 0.01, batch 1,000, first weights of scale 1; the two others with "
-        "rate 0.05, batch 10,000, scale 0.001; smoke has 500 and larger rates",
+        "rate 0.05, batch 10,000, scale 0.001; smoke has 500 (Student-t: 200) and larger rates",
         "the fit is not in the authors' code: a cos + b sin at the one whole frequency that fits best, 0 included",
         "radii are scaled to unit variance exactly, where the authors' code divides by a sample's deviation",
         "the paper shows one first weights, here are 8; not localised is IPR ≤ 3/N, as Gaussian noise has 3/N",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 COLOURS = {"NLGP": "#0072B2", "Kur": "#D55E00"}
 FULL, NONE, VISIBLE = 0.8, 0.1, 0.05  # "close to 1", "nearly zero" and "error bars … may not be visible"
+ENOUGH = 20  # first weights for a deviation over them
 ZERO = 0.01  # NLGP(0.01) is taken as neither negative nor positive
 
 
@@ -41,9 +42,12 @@ def _check_positive(table: Frame) -> Verdict:
 def _check_spread(table: Frame) -> Verdict:
     points = average(table, "simulated", SHORT)
     worst = points.loc[points["deviation"].idxmax()]
-    status = "reproduced" if worst["deviation"] <= VISIBLE else "not reproduced"
     seen = f"deviation over first weights at most {worst['deviation']:.3f} ({worst['model']}), median "
-    return Verdict(status, seen + f"{points['deviation'].median():.3f}", len(points))
+    seen += f"{points['deviation'].median():.3f}"
+    if table["init"].max() + 1 < ENOUGH:
+        return Verdict("not testable at this scale", seen, len(points), f"fewer than {ENOUGH} first weights")
+    status = "reproduced" if worst["deviation"] <= VISIBLE else "not reproduced"
+    return Verdict(status, seen, len(points))
 
 
 def _check_alike(table: Frame) -> Verdict:
@@ -81,7 +85,9 @@ class Fig5(Item):
         "the position on the x axis is the excess kurtosis in closed form; a sample's or a truncated law's would put "
         "Kur(k) with k < 8 elsewhere, and k ≤ 4 nowhere, as it is infinite there",
         "close to 1 is a mean IPR ≥ 0.8, nearly zero ≤ 0.1, invisible error bars ≤ 0.05, a similar trend within 0.15",
-        "smoke simulates 6 of the 32 models; a batch of 100 was tried first and left noise, 400 was kept; the "
+        "a deviation is taken over 20 first weights or more; smoke has 4, whose verdict had contradicted laptop's",
+        "smoke simulates 6 of the 32 models; a batch of 100 was tried first and left noise, 400 was kept, and the "
+        "time was cut from 100 to 70 to save seconds; the "
         "criteria above were written after that first grid had been seen",
     )
     claims = (

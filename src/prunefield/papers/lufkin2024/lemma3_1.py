@@ -165,7 +165,7 @@ class Lemma3_1(Item):
             path = "simulated" if isinstance(run.of, Neuron) else "first"
             known = {"model": run.task.title, "path": path, "size": run.task.size, "samples": run.samples}
             for record in result.records:
-                columns = {name: tensor.tolist() for name, tensor in record.tensors.items()}
+                columns = {name: tensor.tolist() for name, tensor in sorted(record.tensors.items())}
                 for init in range(len(columns["ipr"])):
                     found = {name: column[init] for name, column in columns.items()}
                     rows.append({**known, "time": record["time"], "init": init, **found})

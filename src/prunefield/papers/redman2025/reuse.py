@@ -11,7 +11,7 @@ from prunefield.papers.redman2025._pictures import COLOURS, LABELS
 from prunefield.runs import Result, Run
 from prunefield.runs.imp import METHODS, Imp
 from prunefield.runs.widths import Widths
-from prunefield.tasks.leaves import Leaves
+from prunefield.tasks import Task
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -147,10 +147,9 @@ def settings(scale: Scale) -> dict[Imp, str]:
 
 
 def _vary(base: Imp, axis: str, value: int) -> Imp:
-    assert isinstance(base.task, Leaves)
     changes: dict[str, dict[str, Any]] = {
         "images": {"images": value},
-        "classes": {"task": Leaves(**{**dict(base.task), "categories": value})},
+        "classes": {"task": Task.parse({**base.task.settings(), "categories": value})},
         "steps": {"steps": value, "rewind": min(base.rewind, value // 4)},
         "width": {"hidden": (value, value)},
         "labels": {"images": value, "labels": "random"},

@@ -1,0 +1,59 @@
+"""Architectures: a network of bar2023 as frozen settings, and its first weights from an explicit generator."""
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import torch
+from pydantic import BaseModel, Field, model_validator
+from torch import nn
+
+from prunefield.errors import UsageError
+from prunefield.nets.lenet import Lenet
+from prunefield.nets.resnet import Resnet
+from prunefield.nets.vgg import Vgg
+from prunefield.scores import LAYERS
+
+
+class Architecture(BaseModel, frozen=True, extra="forbid"):
+    """A network by its family, width and depth (bar2023, Sec. 8); the width is always said.
+
+    >>> net = Architecture(family="resnet", width=16)
+    >>> sum(weight.numel() for weight in net.outline((3, 32, 32), 10).parameters())
+    272474
+    """
+
+    family: Literal["lenet", "vgg", "resnet"] = Field(description="which kind of network")
+    width: int = Field(ge=1, description="channels of the first stage; of lenet, units of the second layer")
+    stages: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        default=(), description="layers (vgg) or blocks (resnet) of each stage; empty: those of VGG-19 and ResNet-20"
+    )
+
+    @model_validator(mode="after")
+    def _check_stages(self) -> "Architecture":
+        if self.stages and self.family == "lenet":
+            raise UsageError(f"lenet has two hidden layers and no stages, got stages {self.stages}")
+        return self
+
+    def outline(self, shape: Sequence[int], classes: int) -> nn.Module:
+        """The network on the meta device: names and shapes without numbers."""
+        if self.family != "lenet" and len(shape) != 3:
+            raise UsageError(f"{self.family} takes images of three axes, channels first, got the shape {tuple(shape)}")
+        depth = {"stages": self.stages} if self.stages else {}
+        with torch.device("meta"):
+            if self.family == "lenet":
+                return Lenet(shape, classes, width=self.width)
+            return {"vgg": Vgg, "resnet": Resnet}[self.family](shape, classes, width=self.width, **depth)
+
+    def build(self, shape: Sequence[int], classes: int, *, generator: torch.Generator) -> nn.Module:
+        """The network with Kaiming-normal weights of variance 2/fan in, zero biases, γ = 1 and β = 0."""
+        net = self.outline(shape, classes).to_empty(device="cpu")
+        for part in net.modules():
+            if isinstance(part, nn.BatchNorm2d):
+                part.reset_parameters()
+            elif isinstance(part, LAYERS):
+                with torch.no_grad():
+                    part.weight.normal_(0, math.sqrt(2 / part.weight[0].numel()), generator=generator)
+                    if part.bias is not None:
+                        part.bias.zero_()
+        return net

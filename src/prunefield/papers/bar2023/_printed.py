@@ -1,0 +1,57 @@
+"""The accuracies that bar2023 prints in Tables 1 to 4, in per cent."""
+
+from typing import NamedTuple
+
+DENSITIES = (0.1, 0.05, 0.02)
+GRID = [(data, net) for data in ("CIFAR-10", "CIFAR-100") for net in ("VGG-19", "ResNet-20")]
+
+# In the order of GRID, three densities each.
+ACCURACIES: dict[str, tuple[float, ...]] = {
+    "SynFlow": (93.01, 92.68, 91.68, 86.55, 83.19, 77.06, 69.90, 68.25, 65.98, 50.66, 41.12, 23.39),
+    "SynFlow + chi": (93.12, 92.52, 91.32, 86.70, 83.28, 77.10, 69.84, 68.39, 65.68, 50.97, 40.87, 23.52),
+    "SynFlow + rand": (93.06, 92.44, 91.63, 86.74, 83.55, 77.74, 69.97, 68.65, 65.87, 52.29, 42.92, 24.89),
+    "SynFlow + rand + chi": (93.12, 92.63, 91.71, 86.59, 83.45, 77.74, 70.24, 68.32, 66.00, 51.80, 42.44, 24.35),
+    "SNIP + normal": (92.15, 91.53, 90.35, 85.69, 82.37, 77.20, 72.75, 71.48, 1.00, 66.90, 60.97, 47.61),
+    "SNIP + normal + rand": (92.55, 92.18, 91.04, 86.77, 83.59, 78.99, 72.67, 71.34, 1.00, 67.11, 61.03, 48.86),
+    "SNIP + sparse": (92.85, 92.02, 90.97, 85.85, 82.29, 76.98, 72.13, 71.05, 48.48, 67.32, 61.94, 50.30),
+    "SNIP + sparse + rand": (93.16, 92.79, 92.03, 87.02, 83.72, 79.39, 72.49, 71.51, 53.05, 67.52, 62.68, 51.76),
+    "SNIP (supervised)": (92.62, 91.66, 90.92, 86.29, 82.55, 78.16, 71.80, 71.07, 56.05, 67.03, 61.80, 49.42),
+    "Random": (91.14, 89.24, 86.28, 85.04, 72.08, 10.00, 66.02, 62.70, 58.28, 51.09, 26.61, 1.00),
+    "Magnitude": (93.05, 92.23, 91.28, 84.88, 81.97, 75.15, 69.43, 68.09, 65.18, 52.03, 45.64, 32.90),
+    "GraSP (supervised)": (92.21, 91.68, 90.92, 87.28, 84.37, 79.53, 70.64, 70.03, 67.78, 67.24, 63.08, 53.18),
+    "GraSP + normal": (92.23, 91.23, 90.90, 86.30, 83.61, 79.59, 70.52, 70.06, 68.07, 67.37, 63.66, 54.15),
+    "GraSP + normal + rand": (92.12, 91.57, 91.22, 86.59, 84.35, 78.36, 71.15, 70.08, 68.53, 67.39, 64.34, 53.79),
+    "IMP (supervised)": (93.56, 92.64, 89.63, 89.63, 85.99, 82.46, 70.88, 69.87, 67.90, 58.38, 50.39, 40.88),
+    "IMP + random data": (91.53, 91.42, 90.58, 85.46, 83.07, 77.97, 66.84, 66.23, 54.81, 51.66, 43.84, 32.92),
+    "IMP + random data + rand": (91.57, 91.45, 90.55, 85.50, 82.77, 77.54, 67.10, 65.30, 59.05, 52.05, 44.68, 33.37),
+}
+TINY: dict[str, tuple[float, ...]] = {  # ResNet-18, then WideResNet-18
+    "SynFlow": (58.30, 57.63, 54.62, 59.25, 57.49, 54.80),
+    "SynFlow + rand": (60.64, 58.57, 55.56, 60.22, 58.84, 55.54),
+}
+
+
+class Printed(NamedTuple):
+    """One cell of a table."""
+
+    data: str
+    net: str
+    density: float
+    column: str
+    accuracy: float
+
+
+def cells(columns: tuple[str, ...], *, tiny: bool = False) -> list[Printed]:
+    """The printed cells of some columns.
+
+    >>> cells(("SynFlow",))[3]
+    Printed(data='CIFAR-10', net='ResNet-20', density=0.1, column='SynFlow', accuracy=86.55)
+    """
+    grid = [("Tiny-ImageNet", "ResNet-18"), ("Tiny-ImageNet", "WideResNet-18")] if tiny else GRID
+    places = [(data, net, density) for data, net in grid for density in DENSITIES]
+    table = TINY if tiny else ACCURACIES
+    return [
+        Printed(*place, column, value)
+        for column in columns
+        for place, value in zip(places, table[column], strict=True)
+    ]  # fmt: skip

@@ -1,0 +1,166 @@
+"""What Tables 1 to 4 of bar2023 share: printed and measured accuracies in one table, compared in pairs."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from prunefield.measure.differences import Difference, compare
+from prunefield.papers import Claim, Item, Scale, Verdict
+from prunefield.papers.bar2023._experiments import SETTINGS, TINY_SETTINGS, places
+from prunefield.papers.bar2023._printed import cells
+from prunefield.runs import Result, Run
+from prunefield.runs.pruned import Pruned
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+Frame = Any  # a DataFrame; pandas' own types cannot follow a selection of a selection
+FEWEST = 3  # seeds, for a verdict
+CHOICES = (
+    "Every number of ours is a mean over seeds of a reduced network: at laptop scale ResNet-8 of width 8 on 4,000 "
+    "images of CIFAR-10 for 4 epochs (density 5 %) and LeNet-300-100 on 12,000 images of Fashion-MNIST for 5 epochs "
+    "(10, 5 and 2 %), 4 seeds each; rate 0.02 for LeNet, which has no batch normalisation. Chosen by cost, before any "
+    "accuracy was seen. At smoke scale a training has four steps and two seeds, which no verdict is "
+    "built on.",
+    "Paired: the same seed has the same first weights and batches in all columns. A claim is `reproduced` if the 95 % "
+    "interval of the mean difference over seeds (of the mean over networks and densities) is above zero, `not "
+    "reproduced` if it excludes the printed mean difference, otherwise `not testable at this scale`.",
+    "ResNet-20 has the width 16 at paper scale. Printed CIFAR-100 rows of SNIP and GraSP (67 % at 10 %) are likely of "
+    "a network twice as wide as those of SynFlow, IMP, Random and Magnitude (50 to 58 %): rows are compared within a "
+    "method only, and the printed mean of a comparison is over all printed cells.",
+    "Scores in eval mode, global threshold, classifier included; 256 examples for SNIP and GraSP; SynFlow in 100 "
+    "iterations with a new chi input in each. When the mask is drawn is not said: for SynFlow in every iteration, "
+    "where the code that the paper builds on thresholds. GraSP's chances are the positive parts of its scores.",
+    "IMP: levels with the densities ρ^{(l+1)/L}, so that ρ is hit; rewinding to the step that the paper calls warm-up; "
+    "random data is a fixed set of N(0, 1) images with uniform labels, not augmented; the last mask is then trained on "
+    "the data from the rewound weights.",
+)
+
+
+class Comparison(NamedTuple):
+    """Two columns, of which the paper says that the second is better."""
+
+    control: str
+    treatment: str
+    text: str
+    where: str
+
+    def claims(self) -> tuple[Claim, Claim]:
+        """One for the printed numbers, one for ours."""
+        name = f"{self.text}: {self.treatment} against {self.control}"
+        counted = Claim(
+            f"{name}, in the printed numbers",
+            self.where,
+            "better in more than half of the printed cells, and on average",
+            self._count,
+            self._swap,
+        )
+        paired = Claim(
+            f"{name}, here", self.where, "a difference over seeds above zero", self._pair, self._without_effect
+        )
+        return counted, paired
+
+    def _gaps(self, table: Frame, source: str) -> Frame:
+        """Treatment − control, one row per cell and seed."""
+        part = table[(table["source"] == source) & table["column"].isin([self.control, self.treatment])]
+        wide = part.pivot_table(index=["data", "net", "density", "seed"], columns="column", values="accuracy")
+        return (wide[self.treatment] - wide[self.control]).round(6).rename("gap").reset_index()
+
+    def differences(self, table: Frame) -> dict[str, Difference]:
+        """Over seeds, for each of our cells."""
+        gaps = self._gaps(table, "here")
+        groups = gaps.groupby(["data", "net", "density"])["gap"]
+        return {
+            f"{data}, {net}, {density:.0%}": compare([0.0] * len(group), list(group))
+            for (data, net, density), group in groups
+        }
+
+    def printed(self, table: Frame) -> list[float]:
+        """The differences of the printed numbers."""
+        return [float(gap) for gap in self._gaps(table, "paper")["gap"]]
+
+    def _count(self, table: "DataFrame") -> Verdict:
+        gaps = self.printed(table)
+        wins, ties, mean = sum(gap > 0 for gap in gaps), sum(gap == 0 for gap in gaps), sum(gaps) / len(gaps)
+        good = wins > len(gaps) / 2 and mean > 0
+        observed = f"better in {wins} of {len(gaps)} cells ({ties} ties), mean difference {mean:+.2f} points"
+        return Verdict("reproduced" if good else "not reproduced", observed, len(gaps))
+
+    def _pair(self, table: "DataFrame") -> Verdict:
+        seeds = self._gaps(table, "here").groupby("seed")["gap"].mean()
+        found = compare([0.0] * len(seeds), [float(gap) for gap in seeds])
+        printed = self.printed(table)
+        mean = sum(printed) / len(printed)
+        if found.n < FEWEST:
+            status = "not testable at this scale"
+        elif found.low > 0:
+            status = "reproduced"
+        elif found.high < max(mean, 0):
+            status = "not reproduced"
+        else:
+            status = "not testable at this scale"
+        each = "; ".join(f"{cell}: {gap.mean:+.2f} ± {gap.high - gap.mean:.2f}"
+                         for cell, gap in self.differences(table).items())  # fmt: skip
+        return Verdict(status, f"{found} points; printed {mean:+.2f}", found.n, each)
+
+    def _swap(self, table: "DataFrame") -> "DataFrame":
+        """The table with the two columns exchanged."""
+        return table.replace({"column": {self.control: self.treatment, self.treatment: self.control}})
+
+    def _without_effect(self, table: Frame) -> "DataFrame":
+        """The table if our treatment gave what the control gives."""
+        import pandas
+
+        ours = (table["source"] == "here") & (table["column"] == self.treatment)
+        same = table[(table["source"] == "here") & (table["column"] == self.control)].assign(column=self.treatment)
+        return pandas.concat([table[~ours], same], ignore_index=True)
+
+
+class Table(Item):
+    """A table of accuracies."""
+
+    columns: ClassVar[tuple[str, ...]]
+    comparisons: ClassVar[tuple[Comparison, ...]]
+    tiny: ClassVar[bool] = False
+    open_choices: ClassVar[tuple[str, ...]] = CHOICES
+
+    def runs(self, scale: Scale) -> list[Run]:
+        settings = (TINY_SETTINGS if self.tiny else SETTINGS)[scale]
+        return [run for setting in settings for column in self.columns for run in setting.runs(column)]
+
+    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
+        """One row per cell, column and seed, ours and (seed −1) the printed ones; accuracies in per cent."""
+        import pandas
+
+        rows = [{"source": "paper", **cell._asdict(), "seed": -1} for cell in cells(self.columns, tiny=self.tiny)]
+        known = places(self.columns, tiny=self.tiny)
+        for run, result in results.items():
+            if isinstance(run, Pruned) and run in known:
+                setting, column = known[run]
+                place = {"data": setting.data, "net": setting.name, "density": run.density, "column": column}
+                mask, last = result.records[0], result.records[-1]
+                numbers = {"accuracy": 100 * last["accuracy"], "emptied": mask["emptied"], "dead": mask["dead"]}
+                rows.append({"source": "here", **place, "seed": run.seed, **numbers})
+        names = ["source", "data", "net", "density", "column", "seed"]
+        return pandas.DataFrame(rows).sort_values(names, ignore_index=True)
+
+    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
+        """Differences: ours with their intervals, printed ones as crosses."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(8, 1 + 1.1 * len(self.comparisons)), layout="constrained")
+        axes = figure.add_subplot()
+        for place, comparison in enumerate(self.comparisons):
+            printed = comparison.printed(table)
+            axes.plot(printed, [place + 0.25] * len(printed), "x", color="grey", label=None if place else "printed")
+            ours = list(comparison.differences(table).values())
+            for index, found in enumerate(ours):
+                height = place - 0.3 + 0.4 * index / max(len(ours), 1)
+                axes.plot([found.low, found.high], [height] * 2, color="#0072b2", linewidth=1)
+                axes.plot(found.mean, height, "o", color="#0072b2", label=None if place or index else "here, 95 %")
+        axes.axvline(0, color="black", linewidth=0.8)
+        axes.set_yticks(range(len(self.comparisons)), [f"{c.treatment}\n− {c.control}" for c in self.comparisons])
+        axes.invert_yaxis()
+        axes.set(xscale="symlog", xlabel="difference of accuracies (points)")
+        axes.legend()
+        return figure

@@ -1,0 +1,59 @@
+"""Pools: the examples of a training, which come again in every epoch, in the shape of images."""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from prunefield import seeds
+from prunefield.tasks import Batch, Finite, Task
+
+LARGEST = 2**26  # numbers that are kept in memory as float32, a quarter of a gigabyte
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Inputs `x`, labels `y`, and `black`, the value of a pixel outside of an image for each channel.
+
+    The examples of a large data set stay in its files: then `x` is None, and they are read when they are asked for.
+    """
+
+    x: Tensor | None
+    y: Tensor
+    black: Tensor = field(default_factory=lambda: torch.zeros(1))
+    source: Finite | None = None
+
+    @classmethod
+    def of(cls, task: Task, images: int, seed: int) -> Self:
+        """All training examples of a data set, or `images` of a task that has no end."""
+        black = _black(task)
+        if not isinstance(task, Finite):
+            x, y = task.sample(images, generator=seeds.generator(seed, "pool"))
+            return cls(x.view(-1, *task.shape).float(), y, black)
+        y = task.labels(training=True)
+        if len(y) * torch.Size(task.shape).numel() > LARGEST:
+            return cls(None, y, black, task)
+        x = task.take(torch.arange(len(y)), training=True)
+        return cls(x.view(-1, *task.shape).float(), y, black)
+
+    def take(self, rows: Tensor) -> Batch:
+        """The examples at `rows`."""
+        if self.x is not None:
+            return Batch(self.x[rows], self.y[rows])
+        assert self.source is not None
+        return Batch(self.source.take(rows, training=True).view(-1, *self.source.shape).float(), self.y[rows])
+
+
+def hold_out(task: Task, n: int, seed: int) -> Batch:
+    """`n` test examples in the shape of images."""
+    x, y = task.held_out(n, generator=seeds.generator(seed, "held-out"))
+    return Batch(x.view(-1, *task.shape).float(), y)
+
+
+def _black(task: Task) -> Tensor:
+    """What black is in each channel: its mean where every pixel has its own scale, zero where nothing is known."""
+    channels = task.shape[0] if len(task.shape) == 3 else 1
+    if task.levels is None:
+        return torch.zeros(channels)
+    return task.levels[0].float().expand(torch.Size(task.shape).numel()).reshape(channels, -1).mean(1)

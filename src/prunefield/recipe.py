@@ -1,0 +1,143 @@
+"""Recipes: how bar2023 trains, with momentum, steps of the rate, weight decay and augmentation, as frozen settings."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Annotated, Literal
+
+import torch
+from pydantic import BaseModel, Field, model_validator
+from torch import Tensor, nn
+from torch.nn import functional
+
+from prunefield import seeds
+from prunefield.errors import RunError, UsageError
+from prunefield.masks import Mask
+from prunefield.pools import Pool
+
+Keep = Callable[[str, Callable[[], Tensor]], Tensor]  # as `State.tensor`
+
+
+class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+    """SGD with momentum, batches of 128, rate 0.1, a tenth of it after 1/2 and 3/4 of the training: bar2023, Sec. 8.
+
+    An epoch is a new order of all examples, cut into batches as equal as can be, so that none is tiny. The order and
+    the augmentation of a step come from streams that seed, names and step alone decide.
+    """
+
+    epochs: int = Field(default=160, ge=0, description="how often every example is seen")
+    batch: int = Field(default=128, ge=2, description="examples per step, at most")
+    optimiser: Literal["sgd", "adam"] = Field(default="sgd", description="the rule of a step")
+    rate: float = Field(default=0.1, gt=0, description="learning rate at the start")
+    drops: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
+        default=(0.5, 0.75), description="after which fractions of the epochs the rate drops"
+    )
+    factor: float = Field(default=0.1, gt=0, le=1, description="by which it drops")
+    warmup: int = Field(default=0, ge=0, description="steps in which the rate rises linearly from zero")
+    momentum: float = Field(default=0.9, ge=0, lt=1, description="of sgd")
+    nesterov: bool = Field(default=False, description="whether momentum looks ahead")
+    weight_decay: float = Field(default=1e-4, ge=0, description="times a weight is added to its gradient")
+    pad: int = Field(default=4, ge=0, description="pixels by which images are shifted at most; 0: they are not")
+    flip: bool = Field(default=True, description="mirror every other image, by chance")
+
+    @model_validator(mode="after")
+    def _check_nesterov(self) -> "Recipe":
+        if self.nesterov and not (self.optimiser == "sgd" and self.momentum):
+            raise UsageError("nesterov needs the optimiser sgd with momentum above 0")
+        return self
+
+    def steps(self, examples: int) -> int:
+        """How many steps all epochs have."""
+        return self.epochs * math.ceil(examples / self.batch)
+
+    def rate_at(self, step: int, each: int) -> float:
+        """The rate of step 0, 1, … where an epoch has `each` steps.
+
+        >>> [round(Recipe().rate_at(epoch * 391, 391), 6) for epoch in (0, 79, 80, 120)]
+        [0.1, 0.1, 0.01, 0.001]
+        """
+        passed = sum(step // each >= round(drop * self.epochs) for drop in self.drops)
+        return self.rate * self.factor**passed * min(1.0, (step + 1) / (self.warmup or 1))
+
+    def optimise(self, net: nn.Module, keep: Keep) -> torch.optim.Optimizer:
+        """The optimiser, whose buffers `keep` knows by name, so that they can be saved and come back."""
+        pairs, decay = list(net.named_parameters()), self.weight_decay
+        parameters = [parameter for _, parameter in pairs]
+        if self.optimiser == "adam":
+            found = torch.optim.Adam(parameters, self.rate, weight_decay=decay, fused=True)
+            names = ("exp_avg", "exp_avg_sq")
+        else:
+            found = torch.optim.SGD(
+                parameters, self.rate, self.momentum, weight_decay=decay, nesterov=self.nesterov, fused=True
+            )
+            names = ("momentum_buffer",)
+        for name, parameter in pairs:
+            start = lambda parameter=parameter: torch.zeros_like(parameter)  # noqa: E731
+            found.state[parameter] = {part: keep(f"{part}:{name}", start) for part in names}
+            if self.optimiser == "adam":
+                found.state[parameter]["step"] = keep(f"step:{name}", lambda: torch.zeros(()))
+        return found
+
+    def train(
+        self,
+        net: nn.Module,
+        pool: Pool,
+        *,
+        mask: Mask,
+        keep: Keep,
+        seed: int,
+        names: tuple[str | int, ...] = (),
+        start: int = 0,
+    ) -> Iterator[tuple[int, float]]:
+        """Takes the steps start + 1, … of cross-entropy on `pool`; pruned weights are and stay exactly zero.
+
+        Yields the number of steps that are done and the loss of the last one, after each; there everything is in the
+        net and in the buffers of `keep`.
+
+        >>> pool = Pool(torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1]))
+        >>> net, recipe = nn.Linear(1, 2), Recipe(epochs=30, drops=(), pad=0, flip=False)
+        >>> losses = [loss for _, loss in recipe.train(net, pool, mask=Mask({}), keep=lambda _, new: new(), seed=0)]
+        >>> losses[-1] < losses[0]
+        True
+        """
+        optimiser = self.optimise(net, keep)
+        mask.hold_(net, optimiser)
+        each = math.ceil(len(pool.y) / self.batch)
+        net.train()
+        order: tuple[Tensor, ...] = ()
+        for step in range(start, self.epochs * each):
+            epoch, place = divmod(step, each)
+            if not order or place == 0:
+                stream = seeds.generator(seed, *names, "order", epoch)
+                order = torch.randperm(len(pool.y), generator=stream).tensor_split(each)
+            x, y = pool.take(order[place])
+            if x.ndim == 4 and (self.pad or self.flip):
+                stream = seeds.generator(seed, *names, "augment", step)
+                x = augment(x, pad=self.pad, flip=self.flip, black=pool.black, generator=stream)
+            optimiser.param_groups[0]["lr"] = self.rate_at(step, each)
+            optimiser.zero_grad()
+            loss = functional.cross_entropy(net(x), y)
+            if not math.isfinite(value := loss.item()):
+                raise RunError(f"the loss is {value} at step {step + 1}; a smaller rate than {self.rate} may help")
+            loss.backward()
+            optimiser.step()
+            yield step + 1, value
+
+
+def augment(x: Tensor, *, pad: int, flip: bool, black: Tensor, generator: torch.Generator) -> Tensor:
+    """Shifts each image of (n, channels, height, width) by up to `pad` pixels along each axis and mirrors half of them.
+
+    All shifts are equally likely; what comes in from outside is `black`, of a shape that fits one image's channels.
+
+    >>> x = torch.arange(4.0).view(1, 1, 2, 2)
+    >>> augment(x, pad=0, flip=False, black=torch.zeros(1), generator=torch.Generator()).flatten().tolist()
+    [0.0, 1.0, 2.0, 3.0]
+    """
+    n, _, height, width = x.shape
+    shift = torch.randint(2 * pad + 1, (2, n, 1), generator=generator)
+    mirrored = torch.rand((n, 1), generator=generator) < (0.5 if flip else 0.0)
+    rows, columns = shift[0] + torch.arange(height), torch.arange(width)
+    columns = shift[1] + torch.where(mirrored, width - 1 - columns, columns)
+    ground = black.view(-1, 1, 1)
+    padded = functional.pad(x - ground, (pad,) * 4).permute(0, 2, 3, 1)
+    chosen = padded[torch.arange(n)[:, None, None], rows[:, :, None], columns[:, None, :]]
+    return (chosen.permute(0, 3, 1, 2) + ground).contiguous()

@@ -1,0 +1,165 @@
+"""A network that is pruned before its training and then trained: one cell and seed of bar2023's tables."""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from prunefield import seeds
+from prunefield.errors import UsageError
+from prunefield.inputs import draw_batch
+from prunefield.masks import Mask, unpack
+from prunefield.measure.collapse import find_collapse
+from prunefield.nets.architecture import Architecture
+from prunefield.plugin import Nested
+from prunefield.pools import Pool, hold_out
+from prunefield.recipe import Recipe
+from prunefield.runs import Record, Run, State
+from prunefield.runs._cost import measure, passes
+from prunefield.runs._cost import train as train_seconds
+from prunefield.runs.tickets import Tickets, count_examples, pack_all
+from prunefield.schedules import Sampling, Schedule, shrink
+from prunefield.scores import Score, prunable
+from prunefield.scores.magnitude import Magnitude
+from prunefield.selection import Reduction
+from prunefield.tasks import Batch, Task
+from prunefield.train import accuracy
+
+
+class Pruned(Run):
+    """Score, keep or sample, train (bar2023, Sec. 8, Tables 1 to 4); the same seed has the same weights and batches.
+
+    With `of` the scores are of the weights that IMP has trained, pruned from its last mask on, and the training goes
+    on from its rewound weights. Record 0 is about the mask: its density, in all and in each layer; how many layers are
+    `emptied`, whether nothing flows any more (`dead`); the mean |w| of kept first weights against that of all
+    (`bias`) and against that of their own layers (`bias_within`). Then comes one record per epoch with the mean loss;
+    the last one has the accuracy. With `shown` record 0 has tensors too: the mask (`mask:…`), first weights that are
+    kept (`weights`), and `scores` of weights chosen by chance with whether they are `chosen`.
+    """
+
+    task: Task = Field(description="where the images come from")
+    images: int = Field(default=10_000, ge=2, description="how many of a task without end")
+    net: Architecture = Field(description="the network")
+    recipe: Recipe = Field(description="the training")
+    density: float = Field(gt=0, le=1, description="the kept fraction of weights of linear and convolution layers")
+    score: Score = Field(default=Magnitude(), description="what rates the weights")
+    inputs: Literal["real", "normal", "sparse", "chi", "ones"] = Field(default="real", description="what it is fed")
+    examples: int = Field(default=256, ge=1, description="how many of them; of chi and ones it is one")
+    iterations: int = Field(default=1, ge=1, description="how often is scored and pruned")
+    schedule: Schedule = Field(default="exponential", description="the densities in between")
+    sample: Sampling = Field(
+        default="never", description="when the mask is drawn by its scores instead of kept by rank"
+    )
+    reduce: Reduction | None = Field(default=None, description="how signed scores become chances")
+    of: Annotated[Tickets, Nested()] | None = Field(default=None, description="iterative pruning that went before")
+    held_out: int = Field(default=2_000, ge=1, description="images of an accuracy")
+    shown: int = Field(default=0, ge=0, description="how many weights and scores are recorded")
+    seed: int = Field(default=0, ge=0, description="seed of weights, inputs, mask and training")
+
+    @model_validator(mode="after")
+    def _check_of(self) -> "Pruned":
+        if self.of is not None and (self.of.net, self.of.task.shape) != (self.net, self.task.shape):
+            raise UsageError("the iterative pruning in `of` must be of the same net and shape")
+        return self
+
+    def seconds(self) -> float:
+        shape, classes = self.task.shape, self.task.classes
+        one, weights = passes(self.net, shape, classes), measure(self.net, shape, classes)[2]
+        trained = train_seconds(self.net, shape, classes, self.recipe, count_examples(self.task, self.images))
+        inputs = 1 if self.score.kind() == "synflow" or self.inputs in ("chi", "ones") else self.examples
+        scored = self.iterations * (5e-3 + 4e-8 * weights + 3 * inputs * one)
+        return 0.1 + trained + scored + (self.held_out * one / 3 if self.recipe.epochs else 0)
+
+    def __call__(self, state: State) -> Iterator[Record | None]:
+        net = self.net.build(self.task.shape, self.task.classes, generator=seeds.generator(self.seed, "init"))
+        pool, place = Pool.of(self.task, self.images, self.seed), state.values
+        found, record = (None, None) if "step" in place else self._choose(state, net, pool)
+        kept = {
+            name: state.tensor(f"mask:{name}", lambda name=name: _part(found, name))
+            for name in prunable(net)
+        }  # fmt: skip
+        state.module("net", net)
+        if record is not None:
+            place.update(step=0, losses=0.0)
+            yield record
+        total = self.recipe.steps(len(pool.y))
+        each = total // max(self.recipe.epochs, 1)
+        how = {"keep": state.tensor, "seed": self.seed, "names": ("train",), "start": place["step"]}
+        for step, loss in self.recipe.train(net, pool, mask=Mask(kept), **how):
+            place.update(step=step, losses=place["losses"] + loss)
+            state.done = step / total
+            if step % each:
+                yield None
+                continue
+            mean, place["losses"] = place["losses"] / each, 0.0
+            test = hold_out(self.task, self.held_out, self.seed) if step == total else None
+            yield Record({"epoch": step // each, "loss": mean, "accuracy": test and accuracy(net, test)})
+
+    def _choose(self, state: State, net: nn.Module, pool: Pool) -> tuple[Mask, Record]:
+        """The mask and its record; the net gets the weights with which its training begins."""
+        first = {name: weight.detach().clone() for name, weight in prunable(net).items()}
+        old, last = None, {}
+        if self.of is not None:
+            before, last = (record.tensors for record in state.read(self.of).records[-2:])
+            old = Mask({name: unpack(before[f"mask:{name}"], weight.shape) for name, weight in first.items()})
+            with torch.no_grad():
+                for name, weight in prunable(net).items():
+                    weight.copy_(last[f"trained:{name}"])
+        stream = seeds.generator(self.seed, "mask")
+        how = {"iterations": self.iterations, "schedule": self.schedule, "sample": self.sample, "reduce": self.reduce}
+        with warnings.catch_warnings(record=True) as topped_up:
+            warnings.simplefilter("always")
+            mask = shrink(net, self.score, self.density, self._inputs(pool), generator=stream, mask=old, **how)
+        scores = self._scores(net, pool) if self.shown else {}
+        if last:
+            net.load_state_dict({key: last[f"start:{key}"] for key in net.state_dict()})
+        return mask, self._record(net, mask, first, scores, len(topped_up))
+
+    def _inputs(self, pool: Pool) -> Callable[[], Sequence[Batch]]:
+        """New inputs for each iteration."""
+        stream, task = seeds.generator(self.seed, "inputs"), self.task
+
+        def draw() -> Sequence[Batch]:
+            if self.inputs == "real":
+                return [pool.take(torch.randperm(len(pool.y), generator=stream)[: self.examples])]
+            n = 1 if self.inputs in ("chi", "ones") else self.examples
+            return [draw_batch(self.inputs, n, task.shape, task.classes, generator=stream)]
+
+        return draw
+
+    def _scores(self, net: nn.Module, pool: Pool) -> dict[str, Tensor]:
+        """The scores before anything is pruned."""
+        return self.score(net, self._inputs(pool)(), generator=seeds.generator(self.seed, "shown scores"))
+
+    def _record(
+        self, net: nn.Module, mask: Mask, first: dict[str, Tensor], scores: dict[str, Tensor], topped_up: int
+    ) -> Record:
+        collapse, counts = find_collapse(net, mask, self.task.shape), mask.counts()
+        total, kept = torch.cat([w.abs().flatten() for w in first.values()]), sum(counts.values())
+        sums = {name: float(weight.abs()[mask[name]].sum()) for name, weight in first.items()}
+        fair = sum(number * float(first[name].abs().mean()) for name, number in counts.items())
+        values = {"epoch": 0, "loss": None, "accuracy": None, "density": mask.density, "kept": kept}
+        values |= {"emptied": len(collapse.emptied), "cut": len(collapse.cut), "dead": collapse.dead}
+        values |= {"topped_up": topped_up, "bias": sum(sums.values()) / kept / float(total.mean())}
+        values |= {"bias_within": sum(sums.values()) / fair}
+        values |= {f"density:{name}": share for name, share in mask.per_layer().items()}
+        return Record(values, self._show(mask, first, scores) if self.shown else {})
+
+    def _show(self, mask: Mask, first: dict[str, Tensor], scores: dict[str, Tensor]) -> dict[str, Tensor]:
+        stream = seeds.generator(self.seed, "shown")
+        weights, flags, rates = (
+            torch.cat([part.flatten() for part in table.values()]) for table in (first, mask, scores)
+        )
+        kept = torch.nonzero(flags).flatten()
+        places = torch.randperm(len(weights), generator=stream)[: self.shown]  # first: the same for every mask
+        some = kept[torch.randperm(len(kept), generator=stream)[: self.shown]]
+        shown = {"weights": weights[some], "scores": rates[places].float(), "chosen": flags[places]}
+        return pack_all(mask) | shown
+
+
+def _part(mask: Mask | None, name: str) -> Tensor:
+    assert mask is not None, "a resumed run has its mask"
+    return mask[name]

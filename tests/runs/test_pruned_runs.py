@@ -1,0 +1,156 @@
+"""Pruning at initialisation, tickets and their shuffled masks as runs: identities, resuming, bad settings."""
+
+import copy
+import json
+import math
+from itertools import pairwise
+
+import pytest
+import torch
+
+from prunefield.errors import UsageError
+from prunefield.masks import Mask, count, unpack
+from prunefield.runs import Result, Run, State
+from prunefield.runs.pruned import Pruned
+from prunefield.runs.shuffles import Shuffles
+from prunefield.runs.tickets import Tickets
+from prunefield.scores import prunable
+from prunefield.seeds import generator
+
+BASE = {
+    "task": {"kind": "leaves", "side": 8, "count": 10, "categories": 3},
+    "images": 24,
+    "net": {"family": "resnet", "width": 4, "stages": [1, 1]},
+    "recipe": {"epochs": 2, "batch": 12},
+    "held_out": 30,
+}
+TICKETS = Tickets.model_validate(BASE | {"density": 0.1, "levels": 3, "rewind": 1})
+
+
+def execute(run, read=None, state=None):
+    return [record for record in run(state or State(read=read)) if record is not None]
+
+
+@pytest.fixture(scope="module")
+def read():
+    records = execute(TICKETS)
+    return lambda run: Result(records)
+
+
+CASES = [
+    TICKETS,
+    Tickets.model_validate(BASE | {"density": 0.3, "levels": 2, "head": 0.5, "scope": "layer"}),
+    Pruned.model_validate(
+        BASE | {"density": 0.2, "score": {"kind": "synflow", "inputs": "batch"}, "inputs": "chi", "iterations": 5,
+                "sample": "every", "shown": 40}
+    ),
+    Pruned.model_validate(BASE | {"density": 0.1, "of": TICKETS, "sample": "last"}),
+    Shuffles(of=TICKETS, masks=50),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("run", CASES, ids=lambda run: f"{run.kind()}")
+def test_a_run_resumes_with_the_same_bits_from_every_safe_point(run, read, monkeypatch):
+    monkeypatch.setattr("prunefield.runs.shuffles.CHUNK", 20)
+    whole = execute(run, read)
+    assert Run.parse(json.loads(json.dumps(run.settings()))) == run
+    state, kept, steps = State(read=read), [], 0
+    for record in run(state):
+        kept += [record] if record is not None else []
+        steps += 1
+        values = json.loads(json.dumps(state.values))
+        tensors = {name: tensor.clone() for name, tensor in state.snapshot().items()}
+        again = kept + execute(run, state=State(copy.deepcopy(values), tensors, read=read))
+        assert [r.values for r in again] == [r.values for r in whole]
+        for one, other in zip(again, whole, strict=True):
+            assert one.tensors.keys() == other.tensors.keys()
+            assert all(torch.equal(one.tensors[name], other.tensors[name]) for name in other.tensors)
+    assert steps > 3
+    assert state.done == 1
+
+
+def masks_of(records, shapes):
+    return [Mask({n: unpack(r.tensors[f"mask:{n}"], shape) for n, shape in shapes.items()}) for r in records]
+
+
+def test_tickets_hit_their_density_exactly_and_are_nested(read):
+    records = read(TICKETS).records
+    shapes = {name: weight.shape for name, weight in prunable(TICKETS.build()).items()}
+    masks = masks_of(records, shapes)
+    assert sum(masks[-1].counts().values()) == count(masks[0].total, 0.1)
+    assert [round(mask.density, 2) for mask in masks[:3]] == [1, round(0.1 ** (1 / 3), 2), round(0.1 ** (2 / 3), 2)]
+    assert all((new & old) == new for old, new in pairwise(masks))
+    last = records[-1].tensors
+    for name in shapes:
+        assert last[f"trained:{name}"][~masks[-2][name]].eq(0).all()
+        assert torch.equal(records[0].tensors[f"first:{name}"], prunable(TICKETS.build())[name])
+        assert not torch.equal(records[0].tensors[f"first:{name}"], last[f"start:{name}"])  # one step was taken
+    kept = torch.cat([last[f"trained:{name}"].abs()[masks[-1][name]] for name in shapes])
+    gone = torch.cat([last[f"trained:{name}"].abs()[~masks[-1][name]] for name in shapes])
+    assert kept.min() >= gone.max()
+
+
+def test_the_head_has_a_density_of_its_own():
+    run = CASES[1]
+    records = execute(run)
+    shapes = {name: weight.shape for name, weight in prunable(run.build()).items()}
+    counts = [mask.counts() for mask in masks_of(records, shapes)]
+    for name, shape in shapes.items():
+        share = 0.5 if name == "head.weight" else 0.3
+        assert counts[-1][name] == count(shape.numel(), share)
+        assert counts[1][name] == count(shape.numel(), math.sqrt(share))
+
+
+def test_ranked_weights_of_imp_are_its_last_ticket(read):
+    ranked = Pruned.model_validate(BASE | {"density": 0.1, "of": TICKETS, "shown": 5})
+    record = execute(ranked, read)[0]
+    last = read(TICKETS).records[-1].tensors
+    names = [name for name in record.tensors if name.startswith("mask:")]
+    assert names
+    assert all(torch.equal(record.tensors[name], last[name]) for name in names)
+
+
+def test_the_summary_of_a_mask_is_that_of_the_mask():
+    run = Pruned.model_validate(BASE | {"density": 0.3, "shown": 10_000})
+    record, *epochs = execute(run)
+    first = prunable(run.net.build(run.task.shape, 3, generator=generator(0, "init")))
+    (mask,) = masks_of([record], {name: weight.shape for name, weight in first.items()})
+    scores = {name: weight.detach().abs() for name, weight in first.items()}
+    assert mask == Mask.keep(scores, 0.3)
+    assert record["kept"] == sum(mask.counts().values())
+    assert {name: record[f"density:{name}"] for name in mask} == mask.per_layer()
+    kept = torch.cat([score[mask[name]] for name, score in scores.items()])
+    assert record["bias"] == pytest.approx(
+        float(kept.mean() / torch.cat([s.flatten() for s in scores.values()]).mean())
+    )
+    assert torch.allclose(record.tensors["weights"].abs().sort().values, kept.sort().values)
+    chosen, shown = record.tensors["chosen"], record.tensors["scores"]
+    assert shown[chosen].min() >= shown[~chosen].max()
+    assert [r["epoch"] for r in epochs] == [1, 2]
+    assert epochs[0]["accuracy"] is None
+    assert 0 <= epochs[1]["accuracy"] <= 1
+
+
+def test_norms_of_shuffled_masks_have_the_moments_of_a_draw_without_replacement(read):
+    """The sum of k of N squares has the mean k·mean and the variance k(1 − k/N)·S²."""
+    last = [record for record in execute(Shuffles(of=TICKETS, masks=2000), read) if record["level"] == 3]
+    assert last
+    for record in last:
+        squares = read(TICKETS).records[0].tensors[f"first:{record['layer']}"].double().square().flatten()
+        k, n = record["kept"], record["weights"]
+        drawn = record.tensors["norms"].square()
+        spread = math.sqrt(k * (1 - k / n) * float(squares.var()))
+        assert record["expected"] == pytest.approx(math.sqrt(k * float(squares.mean())))
+        assert abs(float(drawn.mean()) - record["expected"] ** 2) < 5 * spread / math.sqrt(2000) + 1e-12
+        assert float(drawn.std()) == pytest.approx(spread, rel=0.1, abs=1e-9)
+        assert record["below"] == float((drawn.sqrt() < record["norm"]).double().mean())
+
+
+def test_bad_settings_are_refused_in_one_line():
+    with pytest.raises(UsageError, match=r"rewind \(9\) must be less than the steps \(4\)"):
+        Run.parse({"kind": "tickets", **BASE, "density": 0.1, "levels": 2, "rewind": 9})
+    other = {**BASE, "net": {"family": "lenet", "width": 5}}
+    with pytest.raises(UsageError, match="of the same net"):
+        Run.parse({"kind": "pruned", **other, "density": 0.1, "of": TICKETS.settings()})
+    with pytest.raises(UsageError, match="density"):
+        Run.parse({"kind": "pruned", **BASE, "density": 0})
