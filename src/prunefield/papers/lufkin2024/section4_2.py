@@ -102,6 +102,7 @@ class Section4_2(Item):
         "the peak is where |w| is largest; Eq. 5 with the ½ and exact covariances, φ exact and cubic",
         "26 of 28 counts as met unless so few matches have a probability below 5 % at that rate",
         "substantially different is 3 sites or more",
+        "smoke has one batch only, to save time",
         "fewer than 20 first weights (smoke has 8) answer nothing: 7 of 8 and 26 of 28 cannot be told apart; this rule "
         "was added after smoke and laptop had been seen to contradict each other",
     )

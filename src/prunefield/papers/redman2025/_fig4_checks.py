@@ -142,6 +142,6 @@ def replace(table: "DataFrame", method: str, *, by: str) -> "DataFrame":
 
 def _from(table: "DataFrame", first: int | None) -> str:
     if first is None:
-        return "no lasting gap in every seed"
+        return f"no lasting gap in all {table['seed'].nunique()} seeds"
     density = table[table["round"] == first]["density"].mean()
     return f"gap in every seed from round {first} (density {density:.3f}) on"
