@@ -119,3 +119,14 @@ def test_clipping_needs_grey_levels(datasets):
         Task.parse({"kind": "clone", "of": "nlgp", "clip": True})
     with pytest.raises(UsageError, match="grey levels"):
         Clone(of="npz", clip=True, per_class=10).sample(1, generator=torch.Generator())
+
+
+def test_more_examples_than_pixels_give_their_covariance_too():
+    """The factor is then a triangle, which must have the examples' own covariance."""
+    task = Leaves(side=4, count=4, margin=2, largest=3, categories=2)
+    clone = Clone(of=task, per_class=60, jitter=0)
+    x = balanced(task, 60, generator=seeds.generator(0, "clone"), training=True).x[:60, :16].double()
+    drawn = clone.draw(torch.zeros(200_000, dtype=torch.long), generator=torch.Generator().manual_seed(1))[:, :16]
+    expected = torch.cov(x.T)
+    error = (torch.cov(drawn.double().T) - expected).abs() / expected.diag().sqrt().outer(expected.diag().sqrt())
+    assert error.max() < 5 / 200_000**0.5 * 2

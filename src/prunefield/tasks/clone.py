@@ -115,6 +115,8 @@ def _fit(clone: Clone) -> Fit:
     mean = grey.mean(2)
     centred = grey.sub_(mean[:, :, None]).div_(math.sqrt(n - 1))
     variance = torch.stack([part.square().sum(1).mean(1) for part in centred])
+    if n > centred.shape[-1]:  # A = QR, and ZᵀQ is as normal as Z: fewer rows have the same law
+        centred = torch.linalg.qr(centred, mode="r").R
     noise = (clone.shrinkage * variance + clone.jitter).sqrt()
     factor = torch.cat([centred.mul_(math.sqrt(1 - clone.shrinkage)), mean[:, :, None]], 2)
     return Fit(factor, noise.T, unit, black)

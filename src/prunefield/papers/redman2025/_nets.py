@@ -48,6 +48,11 @@ def nets(scale: Scale, data: Data, *, clone: bool = False) -> tuple[Imp, ...]:
     return tuple(Imp(task=task, seed=seed, **SIZES[scale]) for seed in range(2 if scale == "smoke" else 3))
 
 
+def full_clone(scale: Scale) -> Imp:
+    """A run on a clone of the leaves that is fitted to more images than an image has pixels (first seed)."""
+    return Imp(task=Clone(of=TASKS[scale, "leaves"], per_class=2_000), **SIZES[scale])
+
+
 def data_of(imp: Imp) -> Data:
     """Which of the two data sets a run of `nets` is on."""
     task = imp.task.of if isinstance(imp.task, Clone) else imp.task
