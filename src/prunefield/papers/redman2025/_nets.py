@@ -48,9 +48,10 @@ def nets(scale: Scale, data: Data, *, clone: bool = False) -> tuple[Imp, ...]:
     return tuple(Imp(task=task, seed=seed, **SIZES[scale]) for seed in range(2 if scale == "smoke" else 3))
 
 
-def full_clone(scale: Scale) -> Imp:
-    """A run on a clone of the leaves that is fitted to more images than an image has pixels (first seed)."""
-    return Imp(task=Clone(of=TASKS[scale, "leaves"], per_class=2_000), **SIZES[scale])
+def full_clones() -> tuple[Imp, ...]:
+    """Runs on a clone that is fitted to more images than an image has pixels: at every scale small leaves, for time."""
+    task = Clone(of=TASKS["smoke", "leaves"], per_class=2_000)
+    return tuple(Imp(task=task, seed=seed, **SMOKE) for seed in range(2))
 
 
 def data_of(imp: Imp) -> Data:

@@ -133,6 +133,7 @@ class Fig2(Item):
             panels[3].set_ylabel("periodic")
             panels[3].set_xscale("log")
             panels[3].set_yscale("log")
+            panels[3].tick_params(which="minor", labelbottom=False, labelleft=False)
             panels[3].legend()
         return figure
 
