@@ -31,6 +31,9 @@ def draw(finding: Finding) -> "Figure":
         if engine := figure.get_layout_engine():  # once: otherwise each file would be laid out again
             engine.execute(figure)
             figure.set_layout_engine("none")
+            for axes in figure.axes:  # the solver's last bits vary from time to time
+                left, bottom, width, height = axes.get_position(original=True).bounds
+                axes.set_position((round(left, 6), round(bottom, 6), round(width, 6), round(height, 6)))
         return figure
 
 
