@@ -27,7 +27,7 @@ def cases() -> Iterator[Case]:
             case = f"{task.title}, N = {SIZE}, {fields} field{'s' * (fields > 1)}, to t = {TIME:g}"
             target = "at most 3 × limit" if fields == 1 else ""
             ours, limit = _ours(task, fields), _linear(task, fields)
-            yield Case(case, ours, limit=limit, limit_name="scipy on ẇ = A w", rounds=9, target=target)
+            yield Case(case, ours, limit=limit, limit_name="scipy on ẇ = A w", rounds=30, target=target)
         yield Case(f"{task.title}, the table of φ", lambda task=task: tabulate.__wrapped__(task.amplifier))
 
 

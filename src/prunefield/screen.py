@@ -1,8 +1,10 @@
 """What a person sees in the terminal: tables on stdout, progress on stderr."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -10,7 +12,6 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from prunefield.execution import Progress as Standing
-from prunefield.ledger import Row
 
 COLOURS = {"reproduced": "green", "corrected": "cyan", "not reproduced": "red"}
 
@@ -30,29 +31,27 @@ def show(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str
     console().print(table)
 
 
-def show_ledger(rows: Sequence[Row]) -> None:
-    """Prints the claims: what the paper says, what was observed, the verdict, and that of the null."""
+def show_ledger(claims: Sequence[Mapping[str, Any]]) -> None:
+    """Prints the claims (`Row.as_json`): what the paper says, what was observed, the verdict, and that of the null."""
     table = Table(title="Ledger of claims", title_justify="left", header_style="bold", show_lines=True)
     for name, ratio in (("item", 2), ("claim", 5), ("paper", 3), ("observed", 5), ("verdict", 2), ("null", 2)):
         table.add_column(name, ratio=ratio, overflow="fold")
     table.add_column("n", justify="right")
-    for row in rows:
-        claim, verdict = row.claim, row.verdict
-        colour = COLOURS.get(verdict.status, "yellow")
-        observed = verdict.observed + (f"\n{verdict.note}" if verdict.note else "")
+    for claim in claims:
+        status = claim["status"]
         table.add_row(
-            f"{row.item}\n{row.scale}",
-            escape(f"{claim.text} ({claim.where})"),
-            escape(claim.expected),
-            escape(observed),
-            f"[{colour}]{verdict.status}[/]",
-            "–" if row.null is None else row.null.status,
-            str(verdict.n),
+            f"{claim['item']}\n{claim['scale']}",
+            escape(f"{claim['text']} ({claim['where']})"),
+            escape(claim["expected"]),
+            escape("\n".join(filter(None, (claim["observed"], claim["note"])))),
+            f"[{COLOURS.get(status, 'yellow')}]{status}[/]",
+            "–" if claim["null"] is None else claim["null"]["status"],
+            str(claim["n"]),
         )
     console().print(table)
-    counts = {status: sum(row.verdict.status == status for row in rows) for status in {r.verdict.status for r in rows}}
+    counts = Counter(claim["status"] for claim in claims)
     console().print(
-        f"{len(rows)} claims: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+        f"{len(claims)} claims: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
     )
 
 

@@ -23,7 +23,7 @@ def execute(args: Namespace) -> int:
     if args.json:
         print_json({"claims": [row.as_json() for row in rows], "absent": absent})
     else:
-        show_ledger(rows)
+        show_ledger([row.as_json() for row in rows])
         for name in absent:
             print(f"{name} is not in the store; run: prunefield reproduce {name} --out {store.root}")
     return 1 if args.strict and any(row.verdict.status == "not reproduced" for row in rows) else 0

@@ -20,8 +20,7 @@ from prunefield.options import (
 )
 
 if TYPE_CHECKING:
-    from prunefield.ledger import Finding
-    from prunefield.store import Store
+    from prunefield.papers import Scale
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -34,7 +33,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> int:
     from prunefield.execution import carry_out, order
-    from prunefield.ledger import check_scale, items, settle
+    from prunefield.ledger import check_scale, items
     from prunefield.screen import progress, show_ledger
 
     chosen, scale, engine = items(args.items), check_scale(args.scale), engine_of(args)
@@ -44,29 +43,46 @@ def execute(args: Namespace) -> int:
         return 0
     device, store = check_device(args), new_store(args)
     with progress(f"reproduce, {scale} scale") as tell:
-        failures = carry_out(store, runs, engine, device=device, tell=tell)
-    findings = {item.kind(): settle(store, item, scale) for item in chosen}
-    entries = [describe(finding, store) if finding else {"item": name} for name, finding in findings.items()]
-    rows = [row for finding in findings.values() if finding for row in finding.rows]
+        failures = {run.folder: why for run, why in carry_out(store, runs, engine, device=device, tell=tell).items()}
+    entries: dict[str, dict[str, Any]] = {item.kind(): {"item": item.kind()} for item in chosen}
+    names = list(entries)
+    for outcome in engine.map(publish, [(str(store.root.resolve()), name, scale) for name in names]):
+        if outcome is None:
+            continue
+        if outcome.error is None:
+            entries[names[outcome.index]] |= outcome.value
+        else:
+            failures[names[outcome.index]] = outcome.error
+    for entry in entries.values():
+        entry["files"] = [str(store.root / file) for file in entry.get("files", [])]
+    claims = [claim for entry in entries.values() for claim in entry.get("claims", [])]
     if args.json:
-        failed = {run.folder: reason for run, reason in failures.items()}
-        print_json({"scale": scale, "out": str(store.root), "items": entries, "failures": failed})
+        print_json({"scale": scale, "out": str(store.root), "items": list(entries.values()), "failures": failures})
     else:
-        show_ledger(rows)
-        for entry in entries:
-            print(f"{entry['item']}: {', '.join(entry.get('files', ['not finished']))}")
-    for run, reason in failures.items():
-        print(f"prunefield: {run.folder} failed: {reason}", file=sys.stderr)
-    return 1 if failures or (args.strict and any(row.verdict.status == "not reproduced" for row in rows)) else 0
+        show_ledger(claims)
+        for name, entry in entries.items():
+            print(f"{name}: {', '.join(entry['files']) or 'not finished'}")
+    for name, reason in failures.items():
+        print(f"prunefield: {name} failed: {reason}", file=sys.stderr)
+    return 1 if failures or (args.strict and any(claim["status"] == "not reproduced" for claim in claims)) else 0
 
 
-def describe(finding: "Finding", store: "Store") -> dict[str, Any]:
-    """Writes the files of an item and says all that was found."""
+def publish(work: tuple[str, str, "Scale"]) -> dict[str, Any]:
+    """Writes the files of an item of a store and says all that was found; nothing if a run of it is missing."""
+    from prunefield.ledger import items, settle
     from prunefield.report.drawings import write
+    from prunefield.store import Store
 
-    files = [str(path) for path in write(finding, store.root / "items")]
-    claims = [row.as_json() for row in finding.rows]
-    title, runs = finding.item.title, [run.folder for run in finding.results]
+    root, name, scale = work
+    store = Store(root)
+    (item,) = items([name])
+    finding = settle(store, item, scale)
+    if finding is None:
+        return {}
     return {
-        "item": finding.name, "title": title, "digest": finding.digest, "files": files, "runs": runs, "claims": claims
-    }  # fmt: skip
+        "title": item.title,
+        "digest": finding.digest,
+        "files": [str(path.relative_to(store.root)) for path in write(finding, store.root / "items")],
+        "runs": [run.folder for run in finding.results],
+        "claims": [row.as_json() for row in finding.rows],
+    }

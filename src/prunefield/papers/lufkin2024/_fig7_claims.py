@@ -23,7 +23,8 @@ from prunefield.papers.lufkin2024._units import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SIGMOID, RELU = "two-layer, sigmoid", "two-layer, relu"
+SIGMOID, RELU = "two-layer, K = 10, sigmoid", "two-layer, K = {}, relu"
+WIDTHS = (100, 10)  # of the authors' code and of the caption
 TIME = 80.0 * 5000  # of the sigmoid network in the authors' code
 
 
@@ -55,29 +56,65 @@ def _measure_waves(rows: "DataFrame") -> "tuple[np.ndarray, str]":
     return wave > limit, f"mean wave number {describe(wave)}, above the {limit[0]:g} of white noise"
 
 
-def _check_local(table: "DataFrame") -> Verdict:
-    ipr = numbers(pick(table, RELU, "Kur(30)"))
+def _check_local(table: "DataFrame", network: str) -> Verdict:
+    ipr = numbers(pick(table, network, "Kur(30)"))
     note = "On 40 sites a Gaussian bump that is 12.5 sites wide at half of its height has IPR·N = 3, a wider one less."
     return count_signs(ipr > NOISE, f"IPR·N {describe(ipr)}, above the {NOISE:g} of noise", note)
 
 
-def _check_contrast(table: "DataFrame") -> Verdict:
-    ours, gaussian = (numbers(pick(table, RELU, data)) for data in ("Kur(30)", "NLGP(0.01)"))
+def _check_contrast(table: "DataFrame", network: str) -> Verdict:
+    ours, gaussian = (numbers(pick(table, network, data)) for data in ("Kur(30)", "NLGP(0.01)"))
     return compare_ranks(
         ours, gaussian, f"IPR·N {describe(ours)}; the same network on NLGP(0.01): {describe(gaussian)}"
     )
 
 
-def _check_less(table: "DataFrame") -> Verdict:
-    single, many = numbers(pick(table, "neuron", "Kur(30)")), numbers(pick(table, RELU, "Kur(30)"))
+def _check_less(table: "DataFrame", network: str) -> Verdict:
+    single, many = numbers(pick(table, "neuron", "Kur(30)")), numbers(pick(table, network, "Kur(30)"))
     return compare_ranks(single, many, f"IPR·N of single neurons {describe(single)}; of the units {describe(many)}")
 
 
-def _check_rest(table: "DataFrame") -> Verdict:
-    rows = pick(table, RELU, "Kur(30)").query("ipr_n <= @NOISE")
+def _check_rest(table: "DataFrame", network: str) -> Verdict:
+    rows = pick(table, network, "Kur(30)").query("ipr_n <= @NOISE")
     wave = numbers(rows, "wave") * numbers(rows, "size")
     limit = WHITE / 2 * float(rows["size"].iloc[0])
     return count_signs(wave < limit, f"mean wave number {describe(wave)}, below {limit:g}, half of that of white noise")
+
+
+def _claim_relu(hidden: int) -> tuple[Claim, ...]:
+    """What is said of the ReLU network, for a number of hidden units."""
+    network = RELU.format(hidden)
+    flat = put(network, "Kur(30)", "NLGP(0.01)")
+    return (
+        Claim(
+            f"Most fields of a two-layer ReLU network on Kur(30) data are localised (K = {hidden})",
+            "Fig. 7 bottom; §4.4",
+            "3 of the 4 that are shown; here: more units than chance above IPR·N = 3",
+            lambda table: _check_local(table, network),
+            flat,
+        ),
+        Claim(
+            f"A negative excess kurtosis makes them more local (K = {hidden})",
+            "§4.4",
+            "localisation is expected; here: more local than the same network on Gaussian data",
+            lambda table: _check_contrast(table, network),
+            flat,
+        ),
+        Claim(
+            f"They are less local than the field of a single neuron (K = {hidden})",
+            "§4.4",
+            "less so than for a single neuron",
+            lambda table: _check_less(table, network),
+            put(network, "Kur(30)", "Kur(30)", "neuron"),
+        ),
+        Claim(
+            f"Those that are not localised are low-frequency oscillations (K = {hidden})",
+            "Fig. 7 bottom right; §4.4",
+            "low frequency; here: a mean wave number below N/8, white noise having N/4",
+            lambda table: _check_rest(table, network),
+            whiten,
+        ),
+    )
 
 
 CLAIMS = (
@@ -95,32 +132,5 @@ CLAIMS = (
         lambda table: _judge(table, _measure_waves),
         whiten,
     ),
-    Claim(
-        "Most fields of a two-layer ReLU network on Kur(30) data are localised",
-        "Fig. 7 bottom; §4.4",
-        "3 of the 4 that are shown; here: more units than chance above IPR·N = 3",
-        _check_local,
-        put(RELU, "Kur(30)", "NLGP(0.01)"),
-    ),
-    Claim(
-        "A negative excess kurtosis makes them more local",
-        "§4.4",
-        "localisation is expected; here: more local than the same network on Gaussian data",
-        _check_contrast,
-        put(RELU, "Kur(30)", "NLGP(0.01)"),
-    ),
-    Claim(
-        "They are less local than the field of a single neuron",
-        "§4.4",
-        "less so than for a single neuron",
-        _check_less,
-        put(RELU, "Kur(30)", "Kur(30)", "neuron"),
-    ),
-    Claim(
-        "Those that are not localised are low-frequency oscillations",
-        "Fig. 7 bottom right; §4.4",
-        "low frequency; here: a mean wave number below N/8, white noise having N/4",
-        _check_rest,
-        whiten,
-    ),
+    *(claim for hidden in WIDTHS for claim in _claim_relu(hidden)),
 )

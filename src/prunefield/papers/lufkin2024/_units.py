@@ -32,7 +32,8 @@ WHITE = 0.25  # the mean wave number of white noise over N
 def name_network(run: Run) -> str:
     """What a run trains, as the tables call it."""
     if isinstance(run, Committee):
-        return f"{'soft committee' if run.second == 'fixed' else 'two-layer'}, {run.activation}"
+        kind = "soft committee" if run.second == "fixed" else f"two-layer, K = {run.hidden}"
+        return f"{kind}, {run.activation}"
     return "ICA" if isinstance(run, Ica) else "neuron"
 
 

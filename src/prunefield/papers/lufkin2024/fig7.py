@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from prunefield.papers import Item, Scale
 from prunefield.papers.lufkin2024._fig6_claims import SIZE
-from prunefield.papers.lufkin2024._fig7_claims import CLAIMS
+from prunefield.papers.lufkin2024._fig7_claims import CLAIMS, WIDTHS
 from prunefield.papers.lufkin2024._units import draw_units, list_units
 from prunefield.papers.lufkin2024.fig6 import SIZES as SIZES_6
 from prunefield.papers.lufkin2024.fig6 import train_committee
@@ -37,8 +37,9 @@ class Fig7(Item):
         "output (v·σ(Wx+b) + c)/K with v = 1 + Glorot's noise, as in the authors' code; §2.1 has no 1/K",
         "sigmoid: K = 10, rate 80, batch 1,000, 5,000 steps (the authors' code), one network: of four with other first "
         "weights at least one blows up; so, added, more at rate 40 to the same time; smoke: batch 500, 400 steps",
-        "ReLU: K = 100, rate 0.5, batch 5,000, 2,000 steps (the authors' code; the caption says K = 10); batch 2,000 "
-        "at laptop scale, batch 200 and 1,000 steps at smoke",
+        "ReLU: K = 100, rate 0.5, batch 5,000, 2,000 steps (the authors' code); batch 2,000 at laptop scale, batch 200 "
+        "and 1,000 steps at smoke. The caption says K = 10: ten such networks beside it, at rate 0.05, so that each "
+        "unit learns at the same rate",
         "the sign test of fig6; the frequency of a field is its mean wave number weighted by power, and the "
         "limit N/4 of a high one was set before that of these networks was seen, the limit N/8 of a low one was not",
         "added: the ReLU network on Gaussian data (NLGP(0.01)) as control, single neurons on Kur(30), and the soft "
@@ -54,13 +55,17 @@ class Fig7(Item):
     def runs(self, scale: Scale) -> list[Run]:
         sigmoid, (relu_batch, relu_steps), neuron_batch = SIZES[scale]
         learnt = {"second": "learnt", "init_scale": 1e-3}
-        relu = {"hidden": 100, "activation": "relu", "rate": 0.5, "batch": relu_batch, "steps": relu_steps}
+        relu = {"activation": "relu", "batch": relu_batch, "steps": relu_steps}
         return [
             *(
                 Committee(task=Kur(k=4.0), inits=inits, rate=rate, batch=batch, steps=steps, **learnt)
                 for inits, rate, batch, steps in sigmoid
             ),
-            *(Committee(task=task, **relu, **learnt) for task in (Kur(k=30.0), Nlgp(g=0.01))),
+            *(
+                Committee(task=task, hidden=hidden, inits=100 // hidden, rate=hidden / 200, **relu, **learnt)
+                for hidden in WIDTHS
+                for task in (Kur(k=30.0), Nlgp(g=0.01))
+            ),
             Neuron(task=Kur(k=30.0), batch=neuron_batch, record_every=100),
             train_committee(10.0, scale, SIZE, SIZES_6[scale][1]),
         ]
