@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn import functional
 
 from benchmarks import Case
+from benchmarks._memory import memory_cases
 from benchmarks._nets import resnet20
 from prunefield.inputs import draw_batch
 from prunefield.scores.grasp import Grasp
@@ -25,6 +26,8 @@ def cases() -> Iterator[Case]:
             rounds=4,
             target="at most 5 × limit",
         )
+    yield from memory_cases("grasp", 64)
+    yield from memory_cases("grasp", 64, 2)  # it keeps the graph of its gradient, too: the second half of the memory
 
 
 def gradient(net: nn.Module, batches: list[Batch]) -> None:

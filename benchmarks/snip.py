@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn import functional
 
 from benchmarks import Case
+from benchmarks._memory import memory_cases
 from benchmarks._nets import resnet20
 from prunefield.inputs import draw_batch
 from prunefield.scores.snip import Snip
@@ -25,6 +26,7 @@ def cases() -> Iterator[Case]:
             rounds=4,
             target="at most 1.3 × limit",
         )
+    yield from memory_cases("snip", 64)
 
 
 def gradient(net: nn.Module, batch: Batch) -> None:

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from benchmarks import Case
+from benchmarks._memory import memory_cases
 from benchmarks._nets import resnet20, vgg19
 from prunefield.schedules import shrink
 from prunefield.scores.synflow import Synflow
@@ -14,23 +15,24 @@ ITERATIONS, DENSITY = 100, 0.1
 
 
 def cases() -> Iterator[Case]:
-    for name, net, iterations, bound in (("ResNet-20", resnet20(), ITERATIONS, 1.5), ("VGG-19", vgg19(), 20, 3)):
+    for name, net, rounds, bound in (("ResNet-20", resnet20(), 4, 1.5), ("VGG-19", vgg19(), 2, 3)):
         yield Case(
-            f"{name}, {iterations} iterations",
-            lambda net=net, iterations=iterations: prune(net, iterations),
-            limit=lambda net=net, iterations=iterations: passes(net, iterations),
+            f"{name}, {ITERATIONS} iterations",
+            lambda net=net: prune(net),
+            limit=lambda net=net: passes(net),
             limit_name="bare forward and backward passes",
-            rounds=3,
+            rounds=rounds,
             target=f"at most {bound} × limit",
         )
+    yield from memory_cases("synflow", 1)
 
 
-def prune(net: nn.Module, iterations: int) -> None:
+def prune(net: nn.Module, iterations: int = ITERATIONS) -> None:
     score = Synflow(shape=(3, 32, 32))
     shrink(net, score, DENSITY, generator=torch.Generator(), iterations=iterations)
 
 
-def passes(net: nn.Module, iterations: int) -> None:
+def passes(net: nn.Module, iterations: int = ITERATIONS) -> None:
     net.eval()
     x = torch.ones(1, 3, 32, 32)
     for _ in range(iterations):

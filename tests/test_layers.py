@@ -12,8 +12,8 @@ import prunefield
 ROOT = Path(prunefield.__file__).parent
 LAYERS = (
     ("errors", "names", "plugin", "seeds", "files"),
-    ("data", "tasks", "nets", "scores", "inputs", "masks", "schedules", "selection", "theory"),
-    ("runs", "train", "prune", "recipe", "pools", "measure"),
+    ("data", "tasks", "nets", "scores", "inputs", "masks", "schedules", "selection", "recipe", "pools", "theory"),
+    ("runs", "train", "prune", "measure"),
     ("store", "engines", "execution", "study"),
     ("papers", "ledger", "report"),
     ("__main__", "cli", "options", "screen", "verbs"),

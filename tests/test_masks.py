@@ -4,6 +4,7 @@ import copy
 import itertools
 import time
 from fractions import Fraction
+from functools import partial
 
 import pytest
 import torch
@@ -26,7 +27,7 @@ def _scores(net: nn.Module) -> dict[str, torch.Tensor]:
 
 layers = st.lists(st.integers(1, 40), min_size=1, max_size=4).flatmap(
     lambda sizes: st.tuples(
-        *[arrays("float64", size, elements=st.sampled_from([0.0, 0.5, 1.0, 2.5])) for size in sizes]
+        *[arrays("float64", size, elements=st.sampled_from([0.25, 0.5, 1.0, 2.5])) for size in sizes]
     )
 )
 scores_with_ties = layers.map(lambda parts: {f"layer{k}": torch.from_numpy(part) for k, part in enumerate(parts)})
@@ -90,6 +91,16 @@ def test_bad_scores_are_refused_with_the_name_of_the_layer():
         Mask.sample({"a": torch.tensor([1.0, -1.0])}, 0.5, generator=torch.Generator())
     with pytest.raises(UsageError, match="boolean"):
         Mask({"a": torch.ones(3)})
+
+
+def test_a_layer_without_scores_is_refused_by_rank_and_by_chance_but_not_behind_a_mask():
+    scores = {"a": torch.ones(3), "b": torch.zeros(2), "c": torch.tensor([1.0, -1.0])}
+    for choose in (Mask.keep, partial(Mask.sample, generator=torch.Generator(), reduce="abs")):
+        with pytest.raises(UsageError, match=r"all scores of 'b' are zero.*skip=\['b'\]"):
+            choose(scores, 0.5)
+        whole = Mask({name: torch.ones(len(part)) > 0 for name, part in scores.items()})
+        assert sum(choose(scores, Fraction(3, 7), within=whole).counts().values()) == 3
+        assert choose({"a": torch.ones(3), "c": scores["c"]}, 1.0).density == 1  # a sum of zero is no sign
 
 
 @given(scores_with_ties, densities, st.integers(0, 2**32))

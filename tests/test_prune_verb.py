@@ -9,6 +9,12 @@ from torch import nn
 
 from prunefield.cli import main
 from prunefield.masks import Mask
+from prunefield.nets.architecture import NAMED, Architecture
+from prunefield.scores import prunable
+from prunefield.scores.magnitude import Magnitude
+from prunefield.seeds import generator
+from prunefield.tasks.leaves import Leaves
+from prunefield.verbs._networks import BUILT_IN
 
 NETS = """
 import torch
@@ -24,6 +30,28 @@ def tied():
 
 def number():
     return 3
+
+def half():
+    made = nn.Sequential(*[nn.Linear(4, 4, bias=False) for _ in range(3)]).half()
+    for layer in made:
+        nn.init.constant_(layer.weight, 1000.0)
+    return made
+
+def zero():
+    made = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4))
+    nn.init.zeros_(made[2].weight)
+    return made
+
+def frozen():
+    made = nn.Sequential(nn.Linear(4, 4))
+    made[0].weight.requires_grad_(False)
+    return made
+
+def bare():
+    return nn.ReLU()
+
+def broken():
+    raise RuntimeError("two\\nlines")
 """
 
 
@@ -42,7 +70,9 @@ def answer(capsys, *options):
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("score", ["random", "magnitude", "snip", "grasp", "synflow,double=true"])
+@pytest.mark.parametrize(
+    "score", ["random", "magnitude", "trained-magnitude,recipe.epochs=1", "snip", "grasp", "synflow,double=true"]
+)
 def test_every_score_writes_a_mask(score, capsys):
     found = answer(capsys, "--score", score, "--density", "0.25", "--floor", "2", "--batch", "16")
     mask = Mask.load("mask.safetensors")
@@ -105,10 +135,29 @@ def test_an_emptied_layer_is_warned_of(capsys):
         (["--shape", "1,7,7", "--density", "0.5"], "net", "does not take inputs of shape 1,7,7"),
         (["--shape", "4", "--density", "0.5"], "tied", "is shared with"),
         (["--shape", "4", "--density", "0.5"], "number", "gives a int, not a torch.nn.Module"),
-        (["--shape", "4", "--density", "0.5"], "nett", "cannot import"),
+        (["--shape", "4", "--density", "0.5"], "nett", "cannot make own_nets_for_prune:nett"),
+        (["--shape", "4", "--density", "0.5"], "broken", "RuntimeError: two lines"),
+        (["--shape", "4", "--density", "0.5"], "frozen", "is frozen"),
+        (["--shape", "4", "--density", "0.5"], "bare", "no weights to prune"),
+        (
+            ["--shape", "4", "--density", "0.5"],
+            "half",
+            "the scores of '0.weight' are not all finite; the flow overflows",
+        ),
+        (["--shape", "4", "--density", "0.5", "--score", "magnitude"], "zero", "all scores of '2.weight' are zero"),
+        (["--shape", "4", "--density", "0.5", "--sample", "last"], "zero", "all scores of '0.weight' are zero"),
+        (
+            ["--shape", "4", "--density", "0.5", "--from", "other.safetensors"],
+            "zero",
+            "(3, 64) in the mask, missing in",
+        ),
+        (["--shape", "1,6,6", "--density", "0.5", "--iterations", "0"], "net", "iterations is at least 1, got 0"),
+        (["--shape", "1,6,6", "--density", "0.5", "--inputs", "leaves"], "net", "does not fit the inputs of leaves"),
+        (["--shape", "1,6,6", "--density", "0.5", "--classes", "3"], "net", "--classes is for the networks"),
     ],
 )
 def test_a_mistake_gets_one_line_and_no_file(options, model, said, capsys, tmp_path):
+    Mask({"3.weight": torch.ones(3, 64) > 0}).save("other.safetensors")
     assert prune(*options, model=model) == 2
     error = capsys.readouterr().err
     assert said in error
@@ -116,6 +165,38 @@ def test_a_mistake_gets_one_line_and_no_file(options, model, said, capsys, tmp_p
     assert not (tmp_path / "mask.safetensors").exists()
 
 
-def test_a_file_is_no_network(capsys):
-    assert main(["prune", "net.pt", "--density", "0.5"]) == 2
-    assert "module:factory" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("model", "options", "said"),
+    [
+        ("net.safetensors", [], "got the file net.safetensors; it goes to --weights"),
+        ("net.pt", [], "module:factory"),
+        ("resnet21", [], "did you mean 'resnet20'"),
+        ("resnet20:wide", [], "got resnet20:wide"),
+        ("resnet20", ["--classes", "0"], "got --classes 0"),
+        ("resnet20", ["--shape", "7"], "three axes"),
+    ],
+)
+def test_a_wrong_network_is_named(model, options, said, capsys, tmp_path):
+    (tmp_path / "net.safetensors").write_bytes(b"")
+    assert main(["prune", model, "--density", "0.5", *options]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_built_in_networks_have_the_names_and_weights_of_the_fact_sheet():
+    assert list(BUILT_IN) == list(NAMED)
+    counts = {
+        name: sum(w.numel() for w in prunable(NAMED[name].outline(BUILT_IN[name], 10)).values()) for name in NAMED
+    }
+    assert counts == {"lenet-300-100": 266_200, "vgg19": 20_024_000, "resnet20": 270_896, "resnet18": 11_164_352}
+
+
+def test_a_built_in_network_is_that_of_the_runs(capsys):
+    options = ["--density", "0.1", "--score", "magnitude", "--seed", "3", "--json"]
+    assert main(["prune", "resnet20:4", *options, "--shape", "3,16,16", "--classes", "5"]) == 0
+    assert json.loads(capsys.readouterr().out)["weights"] == Mask.load("mask.safetensors").total
+    net = Architecture(family="resnet", width=4).build((3, 16, 16), 5, generator=generator(3, "init"))
+    assert Mask.load("mask.safetensors") == Mask.keep(Magnitude()(net, generator=generator(0, "")), 0.1)
+    assert main(["prune", "lenet-300-100", *options, "--inputs", "leaves,side=16"]) == 0
+    assert Mask.load("mask.safetensors")["head.weight"].shape == (Leaves(side=16).classes, 100)

@@ -105,10 +105,13 @@ def carry_out(
 ) -> dict[Run, str]:
     """Executes what is missing on an engine; returns `{run: why it failed}`, empty if all is well.
 
-    A run whose needs are still under way elsewhere waits for them in its own process.
+    A run whose needs are still under way elsewhere waits for them in its own process. What a run reads must be there
+    before any of them begins.
     """
     ordered = order(runs)
     missing = [run for run in ordered if not store.folder(run).is_done]
+    for run in missing:
+        run.require()
     left = {run: run.seconds() for run in missing}
     total = sum(run.seconds() for run in ordered)
     failures: dict[Run, str] = {}

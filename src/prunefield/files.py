@@ -8,7 +8,7 @@ from pathlib import Path
 from prunefield.errors import StoreError, UsageError
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes, *, chosen_by: str = "--out") -> None:
     """Writes `data` to `path` so that a reader sees the old file or the new one, never a part of it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -19,15 +19,15 @@ def write_whole(path: Path, data: bytes) -> None:
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise cannot("write", path, error) from None
+        raise cannot("write", path, error, chosen_by=chosen_by) from None
 
 
-def make_folder(path: Path) -> None:
+def make_folder(path: Path, *, chosen_by: str = "--out") -> None:
     """Makes a folder and those above it; one that is there already is left alone."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise cannot("make the folder", path, error) from None
+        raise cannot("make the folder", path, error, chosen_by=chosen_by) from None
 
 
 def checksum(data: bytes) -> str:
@@ -35,9 +35,12 @@ def checksum(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def cannot(what: str, path: Path, error: OSError) -> StoreError | UsageError:
-    """The error for a file that the system refuses: bad usage for a wrong place, a failure for a full disk."""
+def cannot(what: str, path: Path, error: OSError, *, chosen_by: str = "--out") -> StoreError | UsageError:
+    """The error for a file that the system refuses: bad usage for a wrong place, a failure for a full disk.
+
+    `chosen_by` is the option or variable with which the user names the place.
+    """
     reason = (error.strerror or str(error)).lower()
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreError(f"cannot {what} {path}: {reason}; make room and run the same command again, it resumes")
-    return UsageError(f"cannot {what} {path}: {reason}; name another folder with --out")
+    return UsageError(f"cannot {what} {path}: {reason}; name another folder with {chosen_by}")

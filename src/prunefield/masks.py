@@ -63,9 +63,10 @@ class Mask(Mapping[str, Tensor]):
         `global`: one threshold. `layer`: the rule above for each layer. `uniform` and `erk`: `selection.allocate`.
         Of equal scores the one with the lower index stays (layers in the order of `scores`), so that a mask of lower
         density is contained in every denser one of the same scores. What `within` has pruned stays pruned, and no
-        layer keeps fewer than `floor` weights (or all that it has).
+        layer keeps fewer than `floor` weights (or all that it has). A layer whose scores are all zero is refused, as
+        their order would be that of indices; with `within`, which may have cut it off, it is not.
         """
-        flat, alive = checked(scores), _alive(scores, within)
+        flat, alive = checked(scores, dead=within is not None), _alive(scores, within)
         kept = select(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
         return cls({name: part.reshape(scores[name].shape) for name, part in kept.items()})
 
@@ -89,7 +90,7 @@ class Mask(Mapping[str, Tensor]):
         into chances, `alpha` mixes those with equal ones (`selection.chances`). A layer with fewer than n_ℓ positive
         chances is topped up by index, with a warning.
         """
-        flat, alive = checked(scores), _alive(scores, within)
+        flat, alive = checked(scores, dead=within is not None), _alive(scores, within)
         hard = select(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
         kept = {}
         for name, values in flat.items():

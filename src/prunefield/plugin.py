@@ -42,6 +42,17 @@ class Plugin(BaseModel):
         text = json.dumps(self.settings(), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
+    def nested(self) -> "list[Plugin]":
+        """The plug-ins among its settings, those in tuples included."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        flat = (item for value in values for item in (value if isinstance(value, tuple) else (value,)))
+        return [item for item in flat if isinstance(item, Plugin)]
+
+    def require(self) -> None:
+        """Raises one clear line if what this or a nested plug-in reads, such as a data set, is not there."""
+        for plugin in self.nested():
+            plugin.require()
+
     @classmethod
     def parse(cls, value: Any) -> Self:
         """An instance from an instance, a kind's name or a table with the key `kind`."""

@@ -76,12 +76,10 @@ def shrink(
             if copy is None:
                 copy = deepcopy(net)
                 weights = score.weights(copy)
-                alive.apply_(copy)
+                (alive if mask is None else mask).apply_(copy)  # the given one names what the network does not have
             for name, kept in alive.items():
                 _mask(weights[name].detach(), kept)
         scores = score(copy or net, batches() if callable(batches) else batches, generator=generator)
-        if step == 1 and mask is None:  # an old mask may have emptied a layer
-            _check_zero(scores)
         scores = {name: values.to("cpu") for name, values in scores.items()}
         if alive and step < iterations and count(total, wanted) >= sum(alive.counts().values()):
             continue  # rounding left nothing to remove
@@ -100,11 +98,3 @@ def _mask(weight: Tensor, kept: Tensor) -> None:
         np.multiply(weight.numpy(), kept.numpy(), out=weight.numpy())
     else:
         weight.masked_fill_(~kept.to(weight.device), 0)
-
-
-def _check_zero(scores: dict[str, Tensor]) -> None:
-    """Refuses a layer that no score reaches, before anything was pruned."""
-    for name, values in scores.items():
-        if not torch.count_nonzero(values):
-            advice = f"leave it out with skip=[{name!r}], or look for dead units before or behind it"
-            raise UsageError(f"all scores of {name!r} are zero: no gradient or no weight is there; {advice}")

@@ -17,7 +17,7 @@ from prunefield.theory.sketching import defend
 Density = float | Fraction | Decimal
 Scope = Literal["global", "layer", "uniform", "erk"]
 Reduction = Literal["abs", "shift", "rank", "positive"]
-MANY, STRIDE = 1_000_000, 64  # from how many scores on a threshold is first looked for in a sample, and in which
+MANY, STRIDE = 100_000, 64  # from how many scores on a threshold is first looked for in a sample, and in which
 
 
 def count(size: int, density: Density) -> int:
@@ -88,20 +88,25 @@ def _threshold(arrays: Sequence[np.ndarray], number: int, lives: Sequence[np.nda
 
 
 def _pool(pairs: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> np.ndarray:
-    return np.concatenate([array if live is None else array[live] for array, live in pairs])
+    # By places, which is three times as fast as by booleans.
+    return np.concatenate([array if live is None else array[np.flatnonzero(live)] for array, live in pairs])
 
 
-def checked(scores: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The scores, flat, of one type that orders them without loss."""
+def checked(scores: Mapping[str, Tensor], *, dead: bool = False) -> dict[str, Tensor]:
+    """The scores, flat, of one type that orders them without loss; layers without any are refused, unless `dead`."""
     if not sum(score.numel() for score in scores.values()):
         raise UsageError("there are no weights to prune: the scores are empty")
     wide = any(score.dtype not in (torch.float32, torch.float16, torch.bfloat16) for score in scores.values())
     flat = {}
     for name, score in scores.items():
         values = score.detach().flatten().to("cpu", torch.float64 if wide else torch.float32)
-        # A finite sum has finite terms, and is found ten times as fast.
-        if not isfinite(values.sum().item()) and not values.isfinite().all():
+        # A finite sum has finite terms, and is found ten times as fast; one that is not zero has a term that is not.
+        total = values.sum().item()
+        if not isfinite(total) and not values.isfinite().all():
             raise UsageError(f"the scores of {name!r} are not all finite; look for an overflow in the network")
+        if not dead and total == 0 and len(values) and not torch.count_nonzero(values):
+            advice = f"leave it out with skip=[{name!r}], or look for dead units before or behind it"
+            raise UsageError(f"all scores of {name!r} are zero: no gradient or no weight is there; {advice}")
         flat[name] = values
     return flat
 

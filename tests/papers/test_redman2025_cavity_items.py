@@ -5,7 +5,7 @@ from itertools import product
 import pandas
 import pytest
 
-from prunefield.papers.redman2025._claims import rows
+from prunefield.papers._rows import rows
 from prunefield.papers.redman2025._fig5_checks import signs
 from prunefield.papers.redman2025._nets import DATA
 from prunefield.papers.redman2025.fig5 import Fig5

@@ -131,7 +131,7 @@ def test_snip_of_a_linear_model_on_sparse_data_is_too():
     assert torch.allclose(score / score.sum(), probabilities(net.weight[0].detach(), x.T), rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["magnitude", "snip", "grasp", "synflow"])
+@pytest.mark.parametrize("kind", ["magnitude", "trained-magnitude", "snip", "grasp", "synflow"])
 def test_a_masked_weight_has_score_zero(kind, net, batches):
     mask = Mask.keep({name: torch.rand(w.shape) for name, w in net.named_parameters() if w.ndim == 2}, 0.6)
     mask.apply_(net)

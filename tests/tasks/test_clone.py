@@ -7,7 +7,7 @@ import torch
 from prunefield import seeds
 from prunefield.errors import UsageError
 from prunefield.tasks import Task, balanced
-from prunefield.tasks.clone import Clone
+from prunefield.tasks.clone import Clone, _fit
 from prunefield.tasks.leaves import Leaves
 from prunefield.tasks.photos import Photos
 
@@ -112,6 +112,16 @@ def test_it_fits_finite_tasks_to_different_training_images(datasets):
     assert clone.sample(7, generator=torch.Generator()).x.shape == (7, 3072)
     with pytest.raises(UsageError, match="per_class to at most 10"):
         Clone(of="cifar10").sample(1, generator=torch.Generator())
+
+
+def test_the_factor_of_a_finite_task_holds_its_examples_and_their_mean(datasets):
+    """It is filled class by class; the examples are those that `balanced` takes at once."""
+    clone = Clone(of="cifar10", per_class=10, shrinkage=0.19)
+    images = fitted(clone).view(10, 10, 3, 1024).transpose(1, 2)
+    factor = _fit(clone).factor.double()
+    mean = images.mean(2, keepdim=True)
+    assert torch.allclose(factor[:, :, -1:], mean, atol=1e-3)
+    assert torch.allclose(factor[:, :, :-1], 0.9 * (images - mean) / 3, atol=1e-3)
 
 
 def test_clipping_needs_grey_levels(datasets):

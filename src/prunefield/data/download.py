@@ -7,8 +7,9 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from prunefield.data import VARIABLE
 from prunefield.errors import RunError
-from prunefield.files import make_folder
+from prunefield.files import cannot, make_folder
 
 Tell = Callable[[int, int], None]  # bytes that are there, bytes in all
 BLOCK = 1 << 20
@@ -20,7 +21,7 @@ def download(address: str, path: Path, *, sha256: str, size: int, tell: Tell) ->
     """Fetches `address` to `path`; a part that an earlier call left is kept, and only the rest is fetched."""
     if path.exists() and hash_file(path) == sha256:
         return path
-    make_folder(path.parent)
+    make_folder(path.parent, chosen_by=VARIABLE)
     part = path.with_name(f"{path.name}.part")
     failures = 0
     while (begun := part.stat().st_size if part.exists() else 0) < size:
@@ -48,7 +49,11 @@ def _fetch(address: str, part: Path, begun: int, size: int, tell: Tell) -> None:
     with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         resumed = begun > 0 and answer.status == http.client.PARTIAL_CONTENT
         have = begun if resumed else 0
-        with part.open("ab" if resumed else "wb") as file:
+        try:
+            file = part.open("ab" if resumed else "wb")
+        except OSError as error:
+            raise cannot("write", part, error, chosen_by=VARIABLE) from None
+        with file:
             while have < size and (block := answer.read(min(BLOCK, size - have))):
                 file.write(block)
                 have += len(block)

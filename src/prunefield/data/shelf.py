@@ -18,9 +18,10 @@ import numpy as np
 from filelock import FileLock
 from numpy.lib import format as npy
 
+from prunefield.data import VARIABLE
 from prunefield.data.download import hash_file
 from prunefield.errors import UsageError
-from prunefield.files import make_folder, write_whole
+from prunefield.files import cannot, make_folder, write_whole
 
 Part = tuple[str, np.ndarray, np.ndarray]  # "train" or "test", inputs (n, features), labels (n,)
 ABOUT = "about.json"
@@ -36,20 +37,23 @@ class Shape(NamedTuple):
 
 def write(folder: Path, parts: Iterable[Part], form: Shape, about: dict[str, Any]) -> None:
     """Makes the shelf `folder` from parts as they come; it appears whole or not at all."""
-    make_folder(folder.parent)
-    with FileLock(folder.with_name(f".{folder.name}.lock")):
-        temporary = folder.with_name(f".{folder.name}.part")
-        shutil.rmtree(temporary, ignore_errors=True)
-        make_folder(temporary)
-        try:
-            counts = _pour(temporary, parts, form)
-            files = {path.name: hash_file(path) for path in sorted(temporary.glob("*.npy"))}
-            facts = {**about, "shape": list(form.shape), "classes": form.classes, **counts, "files": files}
-            write_whole(temporary / ABOUT, json.dumps(facts, indent=1).encode())
-            shutil.rmtree(folder, ignore_errors=True)
-            temporary.replace(folder)
-        finally:
+    make_folder(folder.parent, chosen_by=VARIABLE)
+    temporary = folder.with_name(f".{folder.name}.part")
+    try:
+        with FileLock(folder.with_name(f".{folder.name}.lock")):
             shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir()
+            try:
+                counts = _pour(temporary, parts, form)
+                files = {path.name: hash_file(path) for path in sorted(temporary.glob("*.npy"))}
+                facts = {**about, "shape": list(form.shape), "classes": form.classes, **counts, "files": files}
+                write_whole(temporary / ABOUT, json.dumps(facts, indent=1).encode(), chosen_by=VARIABLE)
+                shutil.rmtree(folder, ignore_errors=True)
+                temporary.replace(folder)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+    except OSError as error:
+        raise cannot("write", folder, error, chosen_by=VARIABLE) from None
 
 
 def _pour(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str, int]:

@@ -57,3 +57,11 @@ class Architecture(BaseModel, frozen=True, extra="forbid"):
                     if part.bias is not None:
                         part.bias.zero_()
         return net
+
+
+NAMED = {
+    "lenet-300-100": Architecture(family="lenet", width=100),
+    "vgg19": Architecture(family="vgg", width=64),
+    "resnet20": Architecture(family="resnet", width=16),
+    "resnet18": Architecture(family="resnet", width=64, stages=(2, 2, 2, 2)),
+}

@@ -118,9 +118,7 @@ class Run(Plugin):
 
     def needs(self) -> "list[Run]":
         """The runs that must be finished before this one."""
-        values = (getattr(self, name) for name in type(self).model_fields)
-        flat = (item for value in values for item in (value if isinstance(value, tuple) else (value,)))
-        return [item for item in flat if isinstance(item, Run)]
+        return [plugin for plugin in self.nested() if isinstance(plugin, Run)]
 
     @property
     def folder(self) -> str:

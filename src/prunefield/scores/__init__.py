@@ -39,9 +39,14 @@ def prunable(net: nn.Module, skip: Sequence[str] = ()) -> dict[str, Tensor]:
     Weights that are shared, frozen or computed from others are refused, unless `skip` names them.
     """
     names: dict[int, list[str]] = {}
-    for name, parameter in net.named_parameters(remove_duplicate=False):
-        names.setdefault(id(parameter), []).append(plain(name))
-    found = {name: weight for name, weight in layer_weights(net).items() if not _named(name, skip)}
+    found: dict[str, Tensor] = {}
+    for path, module in net.named_modules(remove_duplicate=False):  # one walk: iterated scores come here every time
+        prefix = f"{plain(path)}." if plain(path) else ""
+        for key, parameter in module._parameters.items():
+            if parameter is not None:
+                names.setdefault(id(parameter), []).append(prefix + key)
+        if isinstance(module, LAYERS) and not _named(f"{prefix}weight", skip):
+            found[f"{prefix}weight"] = module.weight
     for name, weight in found.items():
         advice = f"; leave it out with skip=[{name!r}]"
         if id(weight) not in names:

@@ -7,7 +7,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 from torch.nn import functional
 
 from prunefield.errors import UsageError
@@ -30,31 +29,36 @@ def borrow(
 ) -> Iterator[tuple[Call, dict[str, Tensor]]]:
     """Lends a network: a function of its input, and the weights that the function depends on as leaves.
 
-    All tensors are substituted, so that nothing reaches the module: parameters are detached, buffers copied. With
-    `positive` all are replaced by their absolute values, with `double` by doubles. Module modes and the global random
-    stream, from which dropout draws, are put back at the end.
+    All tensors are substituted, so that nothing reaches them: parameters are detached, buffers copied. With `positive`
+    all are replaced by their absolute values, with `double` by doubles. At the end the module has its own tensors and
+    modes again, and the global random stream, from which dropout draws, is where it was.
     """
     net = getattr(net, "_orig_mod", net)  # what torch.compile wraps
 
-    def substitute(tensor: Tensor) -> Tensor:
-        wide = tensor.double() if double and tensor.is_floating_point() else tensor
-        return wide.abs() if positive and tensor.is_floating_point() else wide.detach()
+    def substitute(tensor: Tensor, *, copy: bool) -> Tensor:
+        if not tensor.is_floating_point():
+            return tensor.clone() if copy else tensor
+        wide = tensor.detach().double() if double else tensor.detach()
+        return wide.abs() if positive else wide.clone() if copy else wide
 
-    # By identity, so that what two layers share stays shared; functional_call would look for that on every call.
+    # By identity, so that what two layers share stays shared; functional_call does all of this again on every call.
     twins: dict[int, Tensor] = {}
     state: dict[str, Tensor] = {}
-    for name, parameter in net.named_parameters(remove_duplicate=False):
-        if id(parameter) not in twins:
-            twins[id(parameter)] = substitute(parameter.detach())
-        state[name] = twins[id(parameter)]
-    for name, buffer in net.named_buffers(remove_duplicate=False):
-        if mode == "eval" and not buffer.is_floating_point():
-            continue  # counters, which only training moves
-        if id(buffer) not in twins:
-            twins[id(buffer)] = substitute(buffer.clone())
-        state[name] = twins[id(buffer)]
+    places: list[tuple[dict, str, Tensor]] = []
+    changed: list[nn.Module] = []
+    for path, module in net.named_modules(remove_duplicate=False):
+        if module.training != (mode == "train"):
+            changed.append(module)
+        prefix = f"{path}." if path else ""
+        for table, copy in ((module._parameters, False), (module._buffers, True)):
+            for key, tensor in table.items():
+                if tensor is None or (copy and mode == "eval" and not tensor.is_floating_point()):
+                    continue  # counters, which only training moves
+                if id(tensor) not in twins:
+                    twins[id(tensor)] = substitute(tensor, copy=copy)
+                state[prefix + key] = twins[id(tensor)]
+                places.append((table, key, tensor))
     leaves = {name: state[name].requires_grad_() for name in weights}
-    changed = [module for module in net.modules() if module.training != (mode == "train")]
     devices = {tensor.device for tensor in state.values() if tensor.device.type == "cuda"}
     with torch.random.fork_rng(devices=list(devices)), torch.enable_grad():
         if mode == "train":
@@ -62,16 +66,25 @@ def borrow(
         try:
             for module in changed:
                 module.training = mode == "train"
-            yield lambda x: functional_call(net, state, (x,), tie_weights=False), leaves
+            for table, key, tensor in places:
+                table[key] = twins[id(tensor)]
+            yield net, leaves
         finally:
+            for table, key, tensor in places:
+                table[key] = tensor
             for module in changed:
                 module.training = mode != "train"
 
 
-def losses(call: Call, batches: Sequence[Batch], loss: Loss, temperature: float = 1.0) -> Iterator[Tensor]:
-    """The mean loss of outputs / `temperature` on each batch."""
+def check_batches(batches: Sequence[Batch]) -> None:
+    """Refuses to score without data."""
     if not batches:
         raise UsageError("this score reads data: give it at least one batch, such as inputs.draw_batch makes")
+
+
+def losses(call: Call, batches: Sequence[Batch], loss: Loss, temperature: float = 1.0) -> Iterator[Tensor]:
+    """The mean loss of outputs / `temperature` on each batch."""
+    check_batches(batches)
     for x, y in batches:
         outputs = call(x) / temperature
         if loss == "cross-entropy":

@@ -85,14 +85,8 @@ def balanced(task: Task, per_class: int, *, generator: torch.Generator, training
     A finite task gives different examples, and fewer of every class if its smallest class has fewer.
     """
     if isinstance(task, Finite):
-        y = task.labels(training=training)
-        smallest = y.bincount(minlength=task.classes).min(0)
-        if (least := int(smallest.values)) < FEWEST:
-            what, label = "training" if training else "test", int(smallest.indices)
-            raise UsageError(f"{task.kind()} has {least} {what} examples of class {label}; it takes at least {FEWEST}")
-        order = torch.randperm(len(y), generator=generator)
-        chosen = order[_first(y[order], min(per_class, least), task.classes)]
-        return Batch(task.take(chosen, training=training), y[chosen])
+        chosen = choose_balanced(task, per_class, generator=generator, training=training)
+        return Batch(task.take(chosen, training=training), task.labels(training=training)[chosen])
     draw = task.sample if training else task.held_out
     parts: list[Batch] = []
     counts = torch.zeros(task.classes, dtype=torch.long)
@@ -102,6 +96,17 @@ def balanced(task: Task, per_class: int, *, generator: torch.Generator, training
     x, y = torch.cat([part.x for part in parts]), torch.cat([part.y for part in parts])
     chosen = _first(y, per_class, task.classes)
     return Batch(x[chosen], y[chosen])
+
+
+def choose_balanced(task: Finite, per_class: int, *, generator: torch.Generator, training: bool = False) -> Tensor:
+    """The rows of the examples that `balanced` takes of a finite task."""
+    y = task.labels(training=training)
+    smallest = y.bincount(minlength=task.classes).min(0)
+    if (least := int(smallest.values)) < FEWEST:
+        what, label = "training" if training else "test", int(smallest.indices)
+        raise UsageError(f"{task.kind()} has {least} {what} examples of class {label}; it takes at least {FEWEST}")
+    order = torch.randperm(len(y), generator=generator)
+    return order[_first(y[order], min(per_class, least), task.classes)]
 
 
 def _first(y: Tensor, per_class: int, classes: int) -> Tensor:

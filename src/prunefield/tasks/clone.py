@@ -1,6 +1,7 @@
 """The Gaussian clone of another task: its class means and covariances, and nothing else of it."""
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from prunefield import seeds
 from prunefield.errors import UsageError
-from prunefield.tasks import Batch, Task, balanced
+from prunefield.tasks import Batch, Finite, Task, balanced, choose_balanced
 from prunefield.tasks.leaves import Leaves
 
 WHITE = 255
@@ -76,9 +77,9 @@ class Clone(Task):
         for label, size in enumerate(labels.bincount(minlength=self.classes).tolist()):
             if size:
                 part = slice(start, start + size)
-                torch.baddbmm(x[:, part], z[:, part], factor[label], out=x[:, part])
+                x[:, part].baddbmm_(z[:, part], factor[label])
                 start += size
-        x = x.transpose(0, 1)[order.argsort()].flatten(1)
+        x = torch.empty(len(labels), channels, pixels).index_copy_(0, order, x.transpose(0, 1)).flatten(1)
         if self.clip:
             x.round_().clamp_(0, WHITE)
         return x.mul_(unit).add_(black)
@@ -101,22 +102,36 @@ class Fit(NamedTuple):
 def _fit(clone: Clone) -> Fit:
     """Fitted once in a process for each setting."""
     task, n = clone.of, clone.per_class
-    batch = balanced(task, n, generator=seeds.generator(clone.seed, "clone"), training=True)
-    if len(batch.y) < n * task.classes:
-        has = len(batch.y) // task.classes
-        raise UsageError(f"{task.kind()} has {has} training examples of some class; set per_class to at most {has}")
     levels = task.levels
     if clone.clip and levels is None:
         raise UsageError(f"clip needs images with grey levels, those of {task.kind()!r} have none; set clip = false")
     black, white = levels or (torch.zeros(()), torch.tensor(float(WHITE)))
     unit = (white - black) / WHITE
     channels = task.shape[0] if len(task.shape) == 3 and not clone.joint else 1
-    grey = batch.x.sub_(black).div_(unit).view(task.classes, n, channels, -1).transpose(1, 2)
-    mean = grey.mean(2)
-    centred = grey.sub_(mean[:, :, None]).div_(math.sqrt(n - 1))
-    variance = torch.stack([part.square().sum(1).mean(1) for part in centred])
-    if n > centred.shape[-1]:  # A = QR, and ZᵀQ is as normal as Z: fewer rows have the same law
-        centred = torch.linalg.qr(centred, mode="r").R
+    pixels = math.prod(task.shape) // channels
+    factor = torch.empty(task.classes, channels, min(n, pixels) + 1, pixels)
+    variance = torch.empty(task.classes, channels)
+    for label, x in enumerate(_examples(clone)):
+        grey = x.sub_(black).div_(unit).view(n, channels, pixels).transpose(0, 1)
+        factor[label, :, -1] = mean = grey.mean(1)
+        centred = grey.sub_(mean[:, None]).div_(math.sqrt(n - 1))
+        variance[label] = centred.square().sum(1).mean(1)
+        if n > pixels:  # A = QR, and ZᵀQ is as normal as Z: fewer rows have the same law
+            centred = torch.linalg.qr(centred, mode="r").R
+        torch.mul(centred, math.sqrt(1 - clone.shrinkage), out=factor[label, :, :-1])
     noise = (clone.shrinkage * variance + clone.jitter).sqrt()
-    factor = torch.cat([centred.mul_(math.sqrt(1 - clone.shrinkage)), mean[:, :, None]], 2)
     return Fit(factor, noise.T, unit, black)
+
+
+def _examples(clone: Clone) -> Iterator[Tensor]:
+    """The examples of each class, (n, features); of a finite task only those of one class are held at a time."""
+    task, n, stream = clone.of, clone.per_class, seeds.generator(clone.seed, "clone")
+    if not isinstance(task, Finite):
+        yield from balanced(task, n, generator=stream, training=True).x.split(n)
+        return
+    rows = choose_balanced(task, n, generator=stream, training=True)
+    if len(rows) < n * task.classes:
+        has = len(rows) // task.classes
+        raise UsageError(f"{task.kind()} has {has} training examples of some class; set per_class to at most {has}")
+    for part in rows.split(n):
+        yield task.take(part, training=True)

@@ -55,8 +55,15 @@ class Folder(Own):
             for begin in range(0, len(items), BLOCK):
                 block = items[begin : begin + BLOCK]
                 mode = "L" if self.grey else "RGB"
-                images = [decode(file.read_bytes(), str(file), mode, self.side).reshape(-1) for _, _, file in block]
+                images = [decode(_read(file), str(file), mode, self.side).reshape(-1) for _, _, file in block]
                 yield name, np.stack(images), np.asarray([label for _, label, _ in block])
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {(error.strerror or str(error)).lower()}") from None
 
 
 def _collect(top: Path) -> dict[str, list[Path]]:

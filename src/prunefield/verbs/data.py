@@ -47,6 +47,9 @@ def list_(args: Namespace) -> int:
         columns = ("data", "shape", "classes", "state", "what", "licence")
         cells = [[("×".join(map(str, row[key])) if key == "shape" else row[key]) for key in columns] for row in rows]
         show(columns, [["–" if cell in (None, "") else cell for cell in row] for row in cells])
+        for row in rows:
+            if row.get("note"):
+                print(f"{row['data']}: {row['note']}")
     return 0
 
 
@@ -70,6 +73,7 @@ def _describe(task: Any) -> dict[str, Any]:
         here = (task.folder() / ABOUT).exists()
         state = "here" if here else f"data get {task.kind()} ({task.size / 1e6:.0f} MB)"
         row |= {"state": state, "licence": task.licence, "bytes": task.size, "folder": str(task.folder())}
+        row["note"] = _note(task) if here else ""
     elif isinstance(task, Images):
         row["state"] = "your own files"
     return row | {"what": summary("tasks", task.kind())}
@@ -86,7 +90,10 @@ def get(args: Namespace) -> int:
         task = _find(name)
         with _bar(name) as tell:
             folder = task.get(args.origin, tell)
-        found.append({"data": name, "folder": str(folder), "licence": task.licence})
+        note = _note(task)
+        found.append({"data": name, "folder": str(folder), "licence": task.licence, "note": note})
+        if note:
+            print(f"prunefield: warning: {note}; it was converted all the same", file=sys.stderr)
         if not args.json:
             print(f"{name}: {folder} (licence: {task.licence})")
     if args.json:
@@ -101,15 +108,29 @@ def verify(args: Namespace) -> int:
     tasks = [_find(name) for name in args.names or _published()]
     if not args.names:
         tasks = [task for task in tasks if (task.folder() / ABOUT).exists()]
-    rows = [{"data": task.kind(), "folder": str(task.folder()), "problems": problems(task.folder())} for task in tasks]
+    rows = [
+        {"data": task.kind(), "folder": str(folder), "problems": problems(folder), "note": _note(task)}
+        for task, folder in ((task, task.folder()) for task in tasks)
+    ]
     if args.json:
         print_json(rows)
     else:
         for row in rows:
             remedy = f"; get it again: prunefield data get {row['data']}" if row["problems"] else ""
-            print(f"{row['data']}: {', '.join(row['problems']) or 'whole'}{remedy}")
+            note = f" ({row['note']})" if row["note"] else ""
+            print(f"{row['data']}: {', '.join(row['problems']) or 'whole'}{remedy}{note}")
         print(f"{len(rows)} data sets looked at, {sum(bool(row['problems']) for row in rows)} damaged")
     return 1 if any(row["problems"] for row in rows) else 0
+
+
+def _note(task: "Published") -> str:
+    """What was remarkable about the files that a data set was made from."""
+    from prunefield.data.shelf import read_about
+
+    try:
+        return read_about(task.folder()).get("note", "")
+    except UsageError as error:
+        return str(error)
 
 
 def _published() -> "dict[str, Published]":

@@ -2,24 +2,28 @@
 
 MODEL is `module:factory`: Python that you name is imported and called without arguments, and must give an
 `nn.Module`. Nothing else is executed: weights are read from safetensors files alone. The network is not changed.
+Or it is a built-in network, with its width if you want another than the usual one: `resnet20`, `resnet20:32`.
 """
 
 import sys
 from argparse import ArgumentParser, Namespace
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prunefield.errors import UsageError
 from prunefield.names import modules
 from prunefield.options import add_json, print_json
+from prunefield.verbs._networks import BUILT_IN, check_name, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import torch
     from torch import nn
 
     from prunefield.masks import Mask
-    from prunefield.tasks import Batch
+    from prunefield.tasks import Batch, Task
 
 MADE_UP = ("normal", "sparse", "chi", "ones")  # inputs.Source, without importing torch
 
@@ -27,9 +31,21 @@ MADE_UP = ("normal", "sparse", "chi", "ones")  # inputs.Source, without importin
 def add_options(parser: ArgumentParser) -> None:
     scores = " | ".join(modules("scores"))
     add = parser.add_argument
-    add("model", metavar="MODULE:FACTORY", help="the network, as in my_nets:resnet; the current folder is searched")
+    names = " | ".join(BUILT_IN)
+    add(
+        "model",
+        metavar="MODEL",
+        help=f"module:factory, as in my_nets:resnet (the current folder is searched); or {names}",
+    )
     add("--density", required=True, help="the kept fraction of the weights, above 0 and at most 1")
-    add("--shape", metavar="N,N,…", help="of one input, as in 3,32,32 [default: that of the task in --inputs]")
+    add(
+        "--shape",
+        metavar="N,N,…",
+        help="of one input, as in 3,32,32 [default: of the task in --inputs or the built-in]",
+    )
+    add(
+        "--classes", type=int, metavar="N", help="of a built-in network [default: those of the task in --inputs, or 10]"
+    )
     add("--score", default="synflow", metavar="NAME[,KEY=VALUE…]", help=f"{scores} [default: synflow]")
     add("--iterations", type=int, metavar="N", help="of scoring and pruning [default: 100 for synflow, else 1]")
     add("--schedule", default="exponential", help="of densities: exponential or linear [default: exponential]")
@@ -42,8 +58,8 @@ def add_options(parser: ArgumentParser) -> None:
     add("--alpha", type=float, default=0.0, help="the uniform share of the chances [default: 0]")
     add("--floor", type=int, default=0, metavar="N", help="weights that each layer keeps at least [default: 0]")
     add("--from", dest="old", type=Path, metavar="MASK", help="a mask; what it has pruned stays pruned")
-    add("--weights", type=Path, metavar="FILE.safetensors", help="weights of the network [default: the factory's own]")
-    add("--seed", type=int, default=0, help="of the factory, made-up data and sampling [default: 0]")
+    add("--weights", type=Path, metavar="FILE.safetensors", help="weights of the network [default: its first ones]")
+    add("--seed", type=int, default=0, help="of first weights, made-up data and sampling [default: 0]")
     add("--out", type=Path, default=Path("mask.safetensors"), metavar="FILE", help="[default: mask.safetensors]")
     add_json(parser)
 
@@ -57,18 +73,20 @@ def execute(args: Namespace) -> int:
     from prunefield.seeds import generator
 
     torch.set_num_threads(1)
+    check_name(args.model)
     settings = parse(args.score)
     if settings["kind"] == "synflow" and args.inputs:
         settings.setdefault("inputs", "batch")  # who asks for inputs wants them used
-    score, net = Score.parse(settings), load(args)
-    draw, shape = source(args, net)
+    score, (task, shape) = Score.parse(settings), find_shape(args)
+    net = load(args, shape, task.classes if task else 10)
+    draw = source(args, net, task, shape)
     mask = shrink(
         net,
         score,
         args.density,
         draw,
         generator=generator(args.seed, "mask"),
-        iterations=args.iterations or (100 if score.kind() == "synflow" else 1),
+        iterations=(100 if score.kind() == "synflow" else 1) if args.iterations is None else args.iterations,
         schedule=args.schedule,
         scope=args.scope,
         sample=args.sample,
@@ -99,67 +117,49 @@ def parse(text: str) -> dict[str, Any]:
     return table
 
 
-def load(args: Namespace) -> "nn.Module":
-    """The network that MODULE:FACTORY makes, with the weights of --weights."""
-    from importlib import import_module
+def find_shape(args: Namespace) -> "tuple[Task | None, tuple[int, ...]]":
+    """The task of --inputs, if it names one, and the shape of one input."""
+    from prunefield.tasks import Task
 
-    import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    from prunefield.seeds import derive
-
-    name, _, factory = args.model.partition(":")
-    if not factory or Path(args.model).is_file():
-        advice = "a file of weights goes to --weights"
-        raise UsageError(f"a network is named module:factory, as in my_nets:resnet, got {args.model!r}; {advice}")
-    sys.path.insert(0, "")
+    table = parse(args.inputs or "normal")
+    task = None if table["kind"] in MADE_UP else Task.parse(table)
+    usual = task.shape if task else BUILT_IN.get(args.model.partition(":")[0], ())
     try:
-        make = getattr(import_module(name), factory)
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"cannot import {args.model}: {error}") from None
-    finally:
-        sys.path.remove("")
-    with torch.random.fork_rng(devices=[]):  # factories draw first weights from the global stream
-        torch.manual_seed(derive(args.seed, "net"))
-        net = make() if not isinstance(make, torch.nn.Module) else make
-    if not isinstance(net, torch.nn.Module):
-        raise UsageError(f"{args.model} gives a {type(net).__name__}, not a torch.nn.Module")
-    if args.weights:
-        try:
-            net.load_state_dict(load_file(args.weights))
-        except (OSError, SafetensorError, RuntimeError) as error:
-            reason = " ".join(str(error).split())
-            raise UsageError(f"the weights {args.weights} do not fit {args.model}: {reason}") from None
-    return net
-
-
-def source(args: Namespace, net: "nn.Module") -> "tuple[Callable[[], Sequence[Batch]], tuple[int, ...]]":
-    """New data for each iteration, and the shape of one input."""
-    from prunefield.inputs import draw_batch
-    from prunefield.seeds import generator
-    from prunefield.tasks import Batch, Task
-
-    stream, table = generator(args.seed, "inputs"), parse(args.inputs or "normal")
-    try:
-        shape = tuple(int(side) for side in args.shape.split(",")) if args.shape else ()
+        shape = tuple(int(side) for side in args.shape.split(",")) if args.shape else usual
     except ValueError:
         raise UsageError(f"--shape is whole numbers with commas, as in 3,32,32, got {args.shape!r}") from None
-    if table["kind"] not in MADE_UP:
-        task = Task.parse(table)
-        shape = shape or task.shape
-        try_on(net, shape)
-
-        def real() -> list[Batch]:
-            x, y = task.sample(args.batch, generator=stream)
-            return [Batch(x.reshape(len(x), *shape).float(), y)]
-
-        return real, shape
     if not shape:
         raise UsageError("made-up inputs need the shape of one: --shape 3,32,32")
-    classes = try_on(net, shape)
-    size = 1 if table["kind"] in ("chi", "ones") else args.batch
-    return lambda: [draw_batch(table["kind"], size, shape, classes, generator=stream)], shape
+    if task and prod(task.shape) != prod(shape):
+        own = ",".join(map(str, task.shape))
+        raise UsageError(f"--shape {args.shape} does not fit the inputs of {table['kind']}, which are of shape {own}")
+    return task, shape
+
+
+def source(
+    args: Namespace, net: "nn.Module", task: "Task | None", shape: tuple[int, ...]
+) -> "Callable[[], Sequence[Batch]]":
+    """New data for each iteration, in the network's own precision."""
+    from prunefield.inputs import draw_batch
+    from prunefield.seeds import generator
+    from prunefield.tasks import Batch
+
+    stream, kind = generator(args.seed, "inputs"), parse(args.inputs or "normal")["kind"]
+    classes, precise = try_on(net, shape), precision(net)
+    size = 1 if kind in ("chi", "ones") else args.batch
+
+    def draw() -> list[Batch]:
+        x, y = task.sample(size, generator=stream) if task else draw_batch(kind, size, shape, classes, generator=stream)
+        return [Batch(x.reshape(len(x), *shape).to(precise), y)]
+
+    return draw
+
+
+def precision(net: "nn.Module") -> "torch.dtype":
+    """The type of a network's numbers."""
+    import torch
+
+    return next((item.dtype for item in net.parameters() if item.is_floating_point()), torch.float32)
 
 
 def try_on(net: "nn.Module", shape: tuple[int, ...]) -> int:
@@ -170,7 +170,7 @@ def try_on(net: "nn.Module", shape: tuple[int, ...]) -> int:
 
     try:
         with evaluating(net), torch.no_grad():
-            return net(torch.zeros(1, *shape)).shape[-1]
+            return net(torch.zeros(1, *shape, dtype=precision(net))).shape[-1]
     except (RuntimeError, ValueError, IndexError) as error:
         sides, reason = ",".join(map(str, shape)), str(error).splitlines()[0]
         raise UsageError(f"the network does not take inputs of shape {sides}: {reason}") from None
@@ -183,7 +183,7 @@ def describe(net: "nn.Module", mask: "Mask", shape: tuple[int, ...]) -> dict[str
     from prunefield.measure.collapse import find_collapse
     from prunefield.measure.flops import count_flops
 
-    x = torch.zeros(1, *shape)
+    x = torch.zeros(1, *shape, dtype=precision(net))
     dense, kept, counts = count_flops(net, x), count_flops(net, x, mask), mask.counts()
     layers = [
         {"layer": name, "weights": mask[name].numel(), "kept": counts[name], "density": density,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from prunefield.nets.architecture import Architecture
 from prunefield.papers import SCALES, Claim, Item, Scale, Verdict
+from prunefield.papers._rows import column, rows
 from prunefield.papers.bar2023._experiments import STREAM
 from prunefield.recipe import Recipe
 from prunefield.runs import Result, Run
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from torch import Tensor
 
-Frame = Any  # a DataFrame; pandas' own types cannot follow a selection of a selection
 UNIFORM, SYNFLOW, DRAWN, LAST, IMP = "uniform", "SynFlow", "SynFlow, sampled", "SynFlow, sampled last", "IMP"
 COLOURS = {UNIFORM: "grey", SYNFLOW: "#0072b2", DRAWN: "#d55e00", LAST: "#e69f00", IMP: "#009e73"}
 SIZES: dict[Scale, dict[str, Any]] = {
@@ -57,12 +57,12 @@ def pruned(scale: Scale, seed: int) -> dict[str, Pruned]:
     }
 
 
-def values(table: Frame, mask: str, name: str) -> list[float]:
+def values(table: "DataFrame", mask: str, name: str) -> list[float]:
     """A column for one mask, in the order of seeds."""
-    return [float(value) for value in table[table["mask"] == mask].sort_values("seed")[name]]
+    return column(rows(table, mask=mask).sort_values("seed"), name)
 
 
-def larger(first: str, second: str, name: str, table: Frame) -> Verdict:
+def larger(first: str, second: str, name: str, table: "DataFrame") -> Verdict:
     """Whether a mask's value is above another's, for every seed."""
     one, other = values(table, first, name), values(table, second, name)
     good = all(a > b for a, b in zip(one, other, strict=True))
@@ -74,7 +74,7 @@ def larger(first: str, second: str, name: str, table: Frame) -> Verdict:
 def claim(first: str, second: str, name: str, text: str, where: str) -> Claim:
     """That the first mask has more of something than the second."""
 
-    def same(table: Frame) -> "DataFrame":
+    def same(table: "DataFrame") -> "DataFrame":
         """The table if the first mask had what the second has."""
         other = table.copy()
         other.loc[other["mask"] == first, name] = values(table, second, name)
@@ -113,15 +113,15 @@ class Fig1(Item):
         """One row per mask and seed; `score` is the mean SynFlow score of kept weights by that of all."""
         import pandas
 
-        rows = []
+        found = []
         for mask, run, result in _masks(results):
             record = result.records[0]
             numbers = {"bias": record["bias"], "within": record["bias_within"], "emptied": record["emptied"]}
             scores = _scores(results, run.seed)
             kept = record.tensors["chosen"]
             share = float(scores[kept].mean() / scores.mean())
-            rows.append({"mask": mask, "seed": run.seed, "kept": record["kept"], **numbers, "score": share})
-        return pandas.DataFrame(rows).sort_values(["mask", "seed"], ignore_index=True)
+            found.append({"mask": mask, "seed": run.seed, "kept": record["kept"], **numbers, "score": share})
+        return pandas.DataFrame(found).sort_values(["mask", "seed"], ignore_index=True)
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         import numpy as np

@@ -1,10 +1,11 @@
 """Fig. 2 of bar2023: norms of winning tickets at initialisation against those of shuffled masks."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from prunefield.nets.architecture import Architecture
 from prunefield.papers import Claim, Item, Scale, Verdict
+from prunefield.papers._rows import column, rows
 from prunefield.recipe import Recipe
 from prunefield.runs import Result, Run
 from prunefield.runs.shuffles import Shuffles
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-Frame = Any  # a DataFrame; pandas' own types cannot follow a selection of a selection
 LEVELS = 20
 ADAM = {"optimiser": "adam", "rate": 1.2e-3, "batch": 60, "drops": (), "weight_decay": 0.0, "pad": 0, "flip": False}
 LENET = {"net": Architecture(family="lenet", width=100), "scope": "layer"}
@@ -40,29 +40,30 @@ def tickets(scale: Scale) -> Tickets:
 
 def check_extreme(table: "DataFrame") -> Verdict:
     last = _last(table)
-    worst = float(last["below"].min())
-    each = ", ".join(f"{row.layer} {row.norm:.2f} against {row.expected:.2f}" for row in last.itertuples())
+    worst = min(column(last, "below"))
+    parts = zip(last["layer"], column(last, "norm"), column(last, "expected"), strict=True)
+    each = ", ".join(f"{layer} {norm:.2f} against {expected:.2f}" for layer, norm, expected in parts)
     return _judge(worst > 0.999, f"above {100 * worst:.2f} % of shuffled masks in the least layer; {each}", len(last))
 
 
-def check_kept_up(table: Frame) -> Verdict:
-    part = table[table["level"] > 0]
-    share = float((part["norm"] > part["expected"]).mean())
-    least = float((part["norm"] / part["expected"]).min())
-    observed = f"above the expected norm in {100 * share:.0f} % of levels and layers; least ratio {least:.3f}"
-    return _judge(share == 1, observed, len(part))
+def check_kept_up(table: "DataFrame") -> Verdict:
+    triples = zip(column(table, "level"), column(table, "norm"), column(table, "expected"), strict=True)
+    ratios = [norm / expected for level, norm, expected in triples if level > 0]
+    share = sum(ratio > 1 for ratio in ratios) / len(ratios)
+    observed = f"above the expected norm in {100 * share:.0f} % of levels and layers; least ratio {min(ratios):.3f}"
+    return _judge(share == 1, observed, len(ratios))
 
 
-def check_density(table: Frame) -> Verdict:
+def check_density(table: "DataFrame") -> Verdict:
     last = _last(table)
-    found = float(last["kept"].sum() / last["weights"].sum())
+    found = sum(column(last, "kept")) / sum(column(last, "weights"))
     whole = 0.0119 < found < 0.0121
     status = "reproduced" if whole else "not testable at this scale"
-    return Verdict(status, f"density {100 * found:.3f} % after {int(last['level'].max())} levels", len(last))
+    return Verdict(status, f"density {100 * found:.3f} % after {max(column(last, 'level')):.0f} levels", len(last))
 
 
-def _last(table: Frame) -> Frame:
-    return table[table["level"] == table["level"].max()]
+def _last(table: "DataFrame") -> "DataFrame":
+    return rows(table, level=table["level"].max())
 
 
 def _judge(good: bool, observed: str, n: int) -> Verdict:
@@ -74,9 +75,9 @@ def as_shuffled(table: "DataFrame") -> "DataFrame":
     return table.assign(norm=table["shuffled"], below=0.5)
 
 
-def one_level_more(table: Frame) -> "DataFrame":
+def one_level_more(table: "DataFrame") -> "DataFrame":
     """The table if the last mask had lost another fifth."""
-    return table.assign(kept=(0.8 * table["kept"]).astype(int))
+    return table.assign(kept=[int(0.8 * kept) for kept in column(table, "kept")])
 
 
 class Fig2(Item):
@@ -127,14 +128,16 @@ class Fig2(Item):
         run = next(run for run in results if isinstance(run, Shuffles))
         records = [record for record in results[run].records if "norms" in record.tensors]
         for colour, record in zip(("#0072b2", "#d55e00", "#009e73"), records, strict=True):
-            part = table[table["layer"] == record["layer"]]
-            left.plot(100 * part["density"], part["norm"], color=colour, label=f"ticket, {record['layer']}")
-            left.plot(100 * part["density"], part["shuffled"], ":", color=colour, label="shuffled")
+            part = rows(table, layer=record["layer"])
+            densities = [100 * density for density in column(part, "density")]
+            left.plot(densities, column(part, "norm"), color=colour, label=f"ticket, {record['layer']}")
+            left.plot(densities, column(part, "shuffled"), ":", color=colour, label="shuffled")
             norms = record.tensors["norms"].numpy()
-            right.hist(norms, bins=100, weights=[1 / len(norms)] * len(norms), color=colour, label=record["layer"])
-            right.axvline(record["norm"], color=colour, linestyle="--")
+            share = [1 / len(norms)] * len(norms)
+            right.hist(norms, bins=60, weights=share, color=colour, alpha=0.5, label=f"shuffled, {record['layer']}")
+            right.axvline(record["norm"], color=colour, linestyle="--", label="ticket")
         left.set(xlabel="remaining weights (%)", ylabel="norm of kept first weights")
         right.set(xlabel="norm of kept first weights, last level", ylabel="probability")
         left.legend()
-        right.legend()
+        right.legend(loc="center", bbox_to_anchor=(0.77, 0.7))
         return figure

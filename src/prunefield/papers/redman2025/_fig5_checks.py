@@ -7,7 +7,8 @@ from statistics import correlation, mean
 from typing import TYPE_CHECKING
 
 from prunefield.papers import Verdict
-from prunefield.papers.redman2025._claims import column, judge, rows
+from prunefield.papers._rows import column, rows
+from prunefield.papers.redman2025._claims import judge
 
 if TYPE_CHECKING:
     from pandas import DataFrame

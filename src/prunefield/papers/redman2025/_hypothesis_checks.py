@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING
 
 from prunefield.papers import Verdict
+from prunefield.papers._rows import column, rows
 from prunefield.papers.redman2025 import _fig4_checks as fig4
-from prunefield.papers.redman2025._claims import column, judge, rows
+from prunefield.papers.redman2025._claims import judge
 from prunefield.papers.redman2025._fig5_checks import correlate_ranks
 from prunefield.papers.redman2025.fig3 import check_wider, clone_as_data
 
@@ -43,9 +44,11 @@ def check_next(table: "DataFrame") -> Verdict:
 
 
 def last(table: "DataFrame", name: str) -> "DataFrame":
-    """A column at the last round: seeds down, methods across."""
+    """A column at the last round: seeds down, methods across; only seeds that greedy pruning has."""
     part = _data(table)
-    return rows(part, round=part["round"].max()).pivot(index="seed", columns="method", values=name)
+    part = rows(part, round=part["round"].max())
+    chosen = part[part["seed"].isin(rows(part, method="greedy")["seed"])]
+    return chosen.pivot(index="seed", columns="method", values=name)
 
 
 def check_maximal(table: "DataFrame") -> Verdict:

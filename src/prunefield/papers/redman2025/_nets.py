@@ -39,19 +39,21 @@ SHARED_CHOICES = (
     "Threshold: one per hidden layer, weights and biases ranked together; the output layer is not pruned. Later rounds "
     "take all T steps again (Sec. 2.1 says T − rewind; setting `retrain`).",
 )
+CLONE_SEEDS = "Seeds of the clones: one at smoke scale, for time, where the data have two; three otherwise."
 
 
 def nets(scale: Scale, data: Data, *, clone: bool = False) -> tuple[Imp, ...]:
     """The pruning runs of all seeds on a data set, or on its Gaussian clone (Sec. 3.1)."""
     task = TASKS[scale, data]
     task = Clone(of=task) if clone else task
-    return tuple(Imp(task=task, seed=seed, **SIZES[scale]) for seed in range(2 if scale == "smoke" else 3))
+    count = 3 if scale != "smoke" else 1 if clone else 2
+    return tuple(Imp(task=task, seed=seed, **SIZES[scale]) for seed in range(count))
 
 
-def full_clones() -> tuple[Imp, ...]:
+def full_clones(scale: Scale) -> tuple[Imp, ...]:
     """Runs on a clone that is fitted to more images than an image has pixels: at every scale small leaves, for time."""
     task = Clone(of=TASKS["smoke", "leaves"], per_class=2_000)
-    return tuple(Imp(task=task, seed=seed, **SMOKE) for seed in range(2))
+    return tuple(Imp(task=task, seed=seed, **SMOKE) for seed in range(1 if scale == "smoke" else 2))
 
 
 def data_of(imp: Imp) -> Data:

@@ -7,6 +7,7 @@ from prunefield.measure.patches import lonely
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers.redman2025._claims import judge, on_each
 from prunefield.papers.redman2025._fig4_checks import imp_as_random
+from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, TOP, data_of, nets
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected, show
 from prunefield.runs import Result, Run
@@ -55,6 +56,7 @@ class Fig1(Item):
         "(120 of 1024; 40 of 256, 20 of 64), in every seed.",
         "Orientation is not in the paper, but is what one sees: |Σ P e^{2iθ}|/Σ P of a mask's Fourier power P, with "
         "the channels added up; a Gabor's share of explained variance stands beside it in the table.",
+        INTERVAL_CHOICE,
         "The picture shows 120 units, or all if there are fewer, of the first seed.",
     )
     claims: ClassVar[tuple[Claim, ...]] = on_each(
@@ -102,7 +104,8 @@ class Fig1(Item):
                         fields = connected(run.of, results[run.of], record["method"], run.top)
                         row.update(density=record["density"], width=record["mean_x_top"], units=len(fields))
                         row.update(lonely=lonely(fields).mean().item())
-        return pandas.DataFrame(list(rows.values())).sort_values(list(names), ignore_index=True)
+        table = pandas.DataFrame(list(rows.values())).sort_values(list(names), ignore_index=True)
+        return add_intervals(table, ("width", "lonely", "selectivity"), ("data", "method"))
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

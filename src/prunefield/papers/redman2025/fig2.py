@@ -5,7 +5,8 @@ from statistics import median
 from typing import TYPE_CHECKING, ClassVar
 
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.redman2025._claims import column, judge, on_each, rows
+from prunefield.papers._rows import column, rows
+from prunefield.papers.redman2025._claims import judge, on_each
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, TASKS
 from prunefield.papers.redman2025._pictures import show
 from prunefield.runs import Result, Run

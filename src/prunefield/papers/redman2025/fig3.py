@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from prunefield import seeds
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.redman2025._claims import column, judge, on_each, rows
-from prunefield.papers.redman2025._fig4_checks import LOCAL
-from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, TOP, data_of, full_clones, nets
+from prunefield.papers._rows import column, rows
+from prunefield.papers.redman2025._claims import judge, on_each
+from prunefield.papers.redman2025._fig4_checks import LOCAL, curve
+from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
+from prunefield.papers.redman2025._nets import CLONE_SEEDS, DATA, SHARED_CHOICES, TOP, data_of, full_clones, nets
 from prunefield.papers.redman2025._pictures import COLOURS, connected, show
 from prunefield.runs import Result, Run
 from prunefield.runs.imp import Imp
@@ -53,7 +55,8 @@ def check_full(table: "DataFrame") -> Verdict:
 
 
 def _range(values: list[float]) -> str:
-    return f"{sum(values) / len(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+    spread = f" ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else ""
+    return f"{sum(values) / len(values):.2f}{spread}"
 
 
 def clone_as_data(table: "DataFrame") -> "DataFrame":
@@ -80,7 +83,9 @@ class Fig3(Item):
         "non-Gaussian (settings of `clone`).",
         "The 'full clone' is a control of ours: leaves of 16 × 16 pixels and the small nets at every scale, fitted to "
         "2,000 images of each class, more than an image has pixels. It was added after the clone of 100 "
-        "images had been seen to be as wide as chance.",
+        "images had been seen to be as wide as chance. It has one seed at smoke scale and two otherwise.",
+        CLONE_SEEDS,
+        INTERVAL_CHOICE,
         "Width: median over the most connected units at the last round, as in Fig. 3C; 'significantly larger': every "
         "seed on the clone above every seed on the data.",
         f"'Does not discover local receptive fields' and 'no obvious structure': the clone's widths stay above {LOCAL} "
@@ -114,7 +119,7 @@ class Fig3(Item):
 
     def runs(self, scale: Scale) -> list[Run]:
         imps = [imp for data in DATA for clone in (False, True) for imp in nets(scale, data, clone=clone)]
-        return [Widths(of=imp, top=TOP[scale]) for imp in (*imps, *full_clones())]
+        return [Widths(of=imp, top=TOP[scale]) for imp in (*imps, *full_clones(scale))]
 
     def table(self, results: Mapping[Run, Result]) -> "DataFrame":
         """One row per data set, kind of inputs, seed, method and round."""
@@ -129,7 +134,8 @@ class Fig3(Item):
                     numbers = {"density": record["density"], "width": record["median_x_top"]}
                     found.append(place | {"method": record["method"], "round": record["round"]} | numbers)
         names = ["data", "inputs", "method", "seed", "round"]
-        return pandas.DataFrame(found).sort_values(names, ignore_index=True)
+        table = pandas.DataFrame(found).sort_values(names, ignore_index=True)
+        return add_intervals(table, ("width",), ("data", "inputs", "method", "round"))
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
@@ -171,13 +177,10 @@ def _draw_curves(axes: "Axes", table: "DataFrame") -> None:
         part = rows(table, inputs=inputs, method=method)
         if part.empty:
             continue
-        curve = part.groupby("round")[["density", "width"]].agg(["mean", "min", "max"])
-        density = list(curve["density"]["mean"])
-        full = next(iter(curve["width"]["mean"]))
-        least, mean, most = (curve["width"][name] / full for name in ("min", "mean", "max"))
-        axes.fill_between(density, least, most, color=colour, alpha=0.2, linewidth=0)
+        values = curve(part, method, "width")
+        density = curve(part, method, "density").mean(axis=1).to_list()
         label = "random masks" if method == "random" else f"IMP on the {inputs}"
-        axes.plot(density, mean, style, color=colour, label=label)
+        draw_mean(axes, density, values / values.iloc[0].mean(), colour, label, linestyle=style, marker="")
     axes.set_xscale("log")
     axes.invert_xaxis()
     axes.set_ylim(bottom=0)

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from prunefield.measure.widths import measure_widths
 from prunefield.papers import Claim, Item, Scale
+from prunefield.papers._rows import column, rows
 from prunefield.papers.redman2025 import _fig4_checks as checks
-from prunefield.papers.redman2025._claims import column, on_each, rows
+from prunefield.papers.redman2025._claims import on_each
+from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
 from prunefield.papers.redman2025._nets import DATA, PER_CLASS, SHARED_CHOICES, TOP, data_of, nets
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS
 from prunefield.runs import Result, Run
@@ -31,6 +33,7 @@ class Fig4(Item):
         "mean over the most connected units (120 of 1024; 40 of 256, 20 of 64).",
         "Kurtosis: mean over units and classes, with 100 (smoke), 500 (laptop) or 50 (paper) held-out images a "
         "class; the Gaussian line is 3(n − 1)/(n + 1), which for the paper's 50 images is 2.882, not 3.",
+        INTERVAL_CHOICE,
         "The paper prints no numbers, so the column 'paper' holds the criterion. The thresholds were written after one "
         "laptop seed had been seen; that IMP's kurtosis must also exceed random masks' was added after the first smoke "
         "result, in which one-shot's kurtosis fell below both.",
@@ -114,7 +117,8 @@ class Fig4(Item):
         for run in (run for run in results if isinstance(run, Imp)):
             for record in results[run].records:
                 rows[data_of(run), run.seed, "imp", record["round"]]["accuracy"] = record["accuracy"]
-        return pandas.DataFrame(list(rows.values())).sort_values(list(names), ignore_index=True)
+        table = pandas.DataFrame(list(rows.values())).sort_values(list(names), ignore_index=True)
+        return add_intervals(table, ("width", "kurtosis"), ("data", "method", "round"))
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
@@ -147,11 +151,7 @@ def _columns(run: Widths | Kurtosis, values: Mapping) -> dict:
 def _draw_lines(axes: "Axes", table: "DataFrame", column: str, label: str) -> None:
     density = checks.curve(table, "imp", "density").mean(axis=1).to_list()
     for method in METHODS:
-        values = checks.curve(table, method, column)
-        axes.fill_between(
-            density, values.min(axis=1), values.max(axis=1), color=COLOURS[method], alpha=0.2, linewidth=0
-        )
-        axes.plot(density, values.mean(axis=1), "o-", color=COLOURS[method], label=LABELS[method], markersize=4)
+        draw_mean(axes, density, checks.curve(table, method, column), COLOURS[method], LABELS[method])
     axes.set_xscale("log")
     axes.set_xticks(density, [f"{value:.2g}" for value in density], fontsize=8)
     axes.minorticks_off()

@@ -5,9 +5,11 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from prunefield.papers import Claim, Item, Scale
+from prunefield.papers._rows import rows
 from prunefield.papers.redman2025 import _fig5_checks as checks
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities
-from prunefield.papers.redman2025._claims import on_each, rows
+from prunefield.papers.redman2025._claims import on_each
+from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, data_of
 from prunefield.runs import Result, Run
 from prunefield.runs.cavity import Cavity
@@ -37,6 +39,7 @@ class Fig5(Item):
         "smallest first; masks and fates of one-shot pruning; the first order in the weight; two other averages.",
         "To first order the scores of a unit sum to zero in each class, so that if later groups are negative the next "
         "one is positive: the two halves of the pattern are one fact.",
+        INTERVAL_CHOICE,
         "All criteria were written before any score of these nets had been seen, but one: at n = 0 the text has two "
         "positive groups (Fig. 5B) and then says that all but the next are negative (Fig. 5C), so Fig. 5C is judged "
         "from n = 1 on.",
@@ -132,7 +135,8 @@ class Fig5(Item):
                 counts = {name: record[name] for name in ("count", "excluded", "per_unit")}
                 scores = {name: None if record[name] is None else per_unit * record[name] for name in COLUMNS}
                 found.append(place | what | counts | scores)
-        return pandas.DataFrame(found).astype(dict.fromkeys(COLUMNS, float))
+        table = pandas.DataFrame(found).astype(dict.fromkeys(COLUMNS, float))
+        return add_intervals(table, ("exact",), ("data", "by", "round", "group"))
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
@@ -169,8 +173,5 @@ def _draw_rounds(axes: "Axes", table: "DataFrame") -> None:
 
 
 def _draw_line(axes: "Axes", table: "DataFrame", colour: object, label: str) -> None:
-    """Mean over seeds, with least and greatest."""
-    curve = table.groupby("group")["exact"].agg(["mean", "min", "max"])
-    groups = curve.index.to_list()
-    axes.fill_between(groups, curve["min"], curve["max"], color=colour, alpha=0.2, linewidth=0)  # pyright: ignore
-    axes.plot(groups, curve["mean"], "o-", color=colour, label=label, markersize=3, linewidth=1)  # pyright: ignore
+    values = table.pivot(index="group", columns="seed", values="exact").sort_index()
+    draw_mean(axes, values.index.to_list(), values, colour, label, markersize=3, linewidth=1)

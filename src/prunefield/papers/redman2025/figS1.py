@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from prunefield.measure.widths import count_pairs, fit_gaussians
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.redman2025._claims import column, judge, on_each, rows
+from prunefield.papers._rows import column, rows
+from prunefield.papers.redman2025._claims import judge, on_each
 from prunefield.papers.redman2025._fig4_checks import imp_as_random
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, TOP, data_of, nets
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected

@@ -5,7 +5,8 @@ from statistics import mean, median
 from typing import TYPE_CHECKING, ClassVar
 
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.redman2025._claims import column, judge, on_each, rows
+from prunefield.papers._rows import column, rows
+from prunefield.papers.redman2025._claims import judge, on_each
 from prunefield.papers.redman2025._fig4_checks import imp_as_random, replace
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, TOP, data_of, nets
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected, show

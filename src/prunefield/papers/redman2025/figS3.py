@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.redman2025._claims import judge, on_each, rows
+from prunefield.papers._rows import rows
+from prunefield.papers.redman2025._claims import judge, on_each
 from prunefield.papers.redman2025._fig4_checks import curve, imp_as_random
+from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
 from prunefield.papers.redman2025._nets import DATA, PER_CLASS, SHARED_CHOICES, data_of, nets
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS
 from prunefield.runs import Result, Run
@@ -74,6 +76,7 @@ class FigS3(Item):
         *SHARED_CHOICES,
         "Batch norm (paper scale): the moments of the masked net's activity, computed anew for each mask; the dense "
         "net's would belong to another net. Images as in Fig. 4B.",
+        INTERVAL_CHOICE,
         f"Criteria, set before a number was seen: 'increases' from the first round to the last by more than random "
         f"masks vary, in every seed; 'slightly' at most {SLIGHT} of the rise; a plateau begins where {PLATEAU} of the "
         "rise to the maximum is reached, mean over seeds.",
@@ -116,7 +119,7 @@ class FigS3(Item):
                 place = {"data": data_of(run.of), "layer": run.layer + 1, "seed": run.of.seed}
                 kept = {name: record[name] for name in ("method", "round", "density", "pooled", "gaussian", "bare")}
                 found.append(place | kept | {"kurtosis": record["within"]})
-        return pandas.DataFrame(found)
+        return add_intervals(pandas.DataFrame(found), ("kurtosis",), ("data", "layer", "method", "round"))
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
@@ -133,11 +136,8 @@ class FigS3(Item):
 
 def _draw(axes: "Axes", table: "DataFrame") -> None:
     for method in METHODS:
-        values = curve(table, method, "kurtosis")
         density = curve(table, method, "density").mean(axis=1).to_list()
-        colour = COLOURS[method]
-        axes.fill_between(density, values.min(axis=1), values.max(axis=1), color=colour, alpha=0.2, linewidth=0)
-        axes.plot(density, values.mean(axis=1), "o-", color=colour, label=LABELS[method], markersize=4)
+        draw_mean(axes, density, curve(table, method, "kurtosis"), COLOURS[method], LABELS[method])
     axes.axhline(table["gaussian"].iloc[0], color="grey", linestyle=":", label="Gaussian")
     axes.set_xscale("log")
     axes.invert_xaxis()

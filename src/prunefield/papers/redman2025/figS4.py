@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from prunefield.papers import Claim, Item, Scale, Verdict
+from prunefield.papers._rows import column, rows
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities
-from prunefield.papers.redman2025._claims import column, judge, on_each, rows
+from prunefield.papers.redman2025._claims import judge, on_each
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, data_of
 from prunefield.runs import Record, Result, Run
 from prunefield.runs.cavity import Cavity

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from prunefield.papers import SCALES, Claim, Item, Scale
 from prunefield.papers.redman2025 import _reuse_checks as checks
+from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_intervals
 from prunefield.papers.redman2025._nets import TOP, nets
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS
 from prunefield.runs import Result, Run
@@ -50,6 +51,7 @@ class Reuse(Item):
         "`data`: the nets of Fig. 4 on natural images, and (laptop) 10,000 leaves whose labels are chance.",
         "Width: σx at the last round, mean over the most connected units, as in Fig. 4. Accuracies: after the last "
         "training; the gap is that on the first training images minus that on held-out ones.",
+        INTERVAL_CHOICE,
         "That reuse costs locality had been seen in one prototype (10,000 images, one seed) before this was written.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (
@@ -110,7 +112,8 @@ class Reuse(Item):
                 "gap": trained["train_accuracy"] - trained["accuracy"],
             }
             rows.append(row)
-        return pandas.DataFrame(rows).astype(dict.fromkeys(("images", *METHODS), float))
+        table = pandas.DataFrame(rows).astype(dict.fromkeys(("images", *METHODS), float))
+        return add_intervals(table, METHODS, ("axis", *AXES))
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
@@ -127,6 +130,7 @@ class Reuse(Item):
                 bars = [mean - low, high - mean]
                 line = "o" if axis == "data" else "o-"
                 panel.errorbar(names, mean, bars, fmt=line, color=COLOURS[method], label=LABELS[method], markersize=4)
+                draw_intervals(panel, names, (values[method] for _, values in groups), COLOURS[method])
             panel.set_xlabel(label)
             panel.margins(x=0.2)
             panel.spines[["top", "right"]].set_visible(False)
