@@ -115,12 +115,16 @@ def carry_out(
     left = {run: run.seconds() for run in missing}
     total = sum(run.seconds() for run in ordered)
     failures: dict[Run, str] = {}
+    told = float("-inf")
     for outcome in engine.map(work, [(str(store.root.resolve()), run.settings(), device) for run in missing]):
         if outcome is not None:
             run = missing[outcome.index]
             left.pop(run)
             if outcome.error is not None:
                 failures[run] = outcome.error
+        if left and time.perf_counter() - told < 1:  # asking all runs how far they are takes time of its own
+            continue
+        told = time.perf_counter()
         ahead = sum(seconds * (1 - store.folder(run).progress()) for run, seconds in left.items())
         tell(Progress(total - ahead, total, len(ordered) - len(left), len(ordered)))
     return failures

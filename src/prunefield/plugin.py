@@ -127,7 +127,11 @@ def _one_line(error: ValidationError, final: type[Plugin]) -> str:
     first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        return str(unknown("key", key, final.model_fields))
+        *outer, name = map(str, first["loc"])
+        fields = final.model_fields
+        for part in outer:  # settings that are a model of their own
+            fields = getattr(fields[part].annotation, "model_fields", {}) if part in fields else {}
+        return ": ".join([*outer, str(unknown("key", name, fields))])
     if first["type"] == "missing":
         return f"the key {key!r} is missing"
     if first["type"] == "value_error":  # ours: it says what was got

@@ -67,14 +67,19 @@ def progress(what: str) -> Iterator[Callable[[Standing], None]]:
         TextColumn("left"),
         TimeRemainingColumn(elapsed_when_finished=False),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(what, total=None, runs="starting")
+    bar = Progress(*columns, console=Console(stderr=True))
+    task = bar.add_task(what, total=None, runs="starting")
 
-        def tell(standing: Standing) -> None:
-            runs = f"{standing.runs} of {standing.all_runs} runs"
-            bar.update(task, completed=standing.seconds, total=standing.all_seconds, runs=runs)
+    def tell(standing: Standing) -> None:
+        runs = f"{standing.runs} of {standing.all_runs} runs"
+        bar.update(task, completed=standing.seconds, total=standing.all_seconds, runs=runs)
+        bar.start()  # not before: what is refused at once gets its one line and no bar
 
+    try:
         yield tell
+    finally:
+        if bar.live.is_started:
+            bar.stop()
 
 
 def show_duration(seconds: float) -> str:
