@@ -85,7 +85,7 @@ class Setting:
 
 
 RESNET8, LENET = Architecture(family="resnet", width=8, stages=(1, 1, 1)), Architecture(family="lenet", width=100)
-SMALL = {"densities": (0.05,), "seeds": 4, "levels": 3, "rewind": 20, "held_out": 4_000}
+SMALL = {"densities": (0.05,), "seeds": 8, "levels": 3, "rewind": 20, "held_out": 4_000}
 CIFAR = {"data": "CIFAR-10", "task": Cifar10(limit=4_000, standardise="channel"), "recipe": Recipe(epochs=4)}
 CLOTHES = FashionMnist(limit=12_000, standardise="channel")
 STREAM = Leaves(side=16, count=25, margin=4, largest=6, categories=4)
@@ -110,7 +110,7 @@ SETTINGS: dict[Scale, tuple[Setting, ...]] = {
     "laptop": (
         Setting(name="ResNet-8, width 8", net=RESNET8, **CIFAR, **SMALL),
         Setting("Fashion-MNIST", "LeNet-300-100", CLOTHES, LENET, Recipe(epochs=5, rate=0.02, pad=0, flip=False),
-                (0.1, 0.05, 0.02), 4, levels=3, held_out=10_000),
+                (0.1, 0.05, 0.02), 8, levels=3, held_out=10_000),
     ),
     "paper": (
         _paper("CIFAR-10", TEN, "VGG-19", VGG19, 1000),

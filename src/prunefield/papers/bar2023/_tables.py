@@ -19,9 +19,9 @@ FEWEST = 3  # seeds, for a verdict
 CHOICES = (
     "Every number of ours is a mean over seeds of a reduced network: at laptop scale ResNet-8 of width 8 on 4,000 "
     "images of CIFAR-10 for 4 epochs (density 5 %) and LeNet-300-100 on 12,000 images of Fashion-MNIST for 5 epochs "
-    "(10, 5 and 2 %), 4 seeds each; rate 0.02 for LeNet, which has no batch normalisation. Chosen by cost, before any "
-    "accuracy was seen. At smoke scale a training has four steps and two seeds, which no verdict is "
-    "built on.",
+    "(10, 5 and 2 %), 8 seeds each; rate 0.02 for LeNet, which has no batch normalisation. Chosen by cost, before any "
+    "accuracy was seen, but for the seeds: there were 4 at first, with intervals too wide for most verdicts. At smoke "
+    "scale a training has four steps and two seeds, which no verdict is built on.",
     "Paired: the same seed has the same first weights and batches in all columns. A claim is `reproduced` if the 95 % "
     "interval of the mean difference over seeds (of the mean over networks and densities) is above zero, `not "
     "reproduced` if it excludes the printed mean difference, otherwise `not testable at this scale`.",
