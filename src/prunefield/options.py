@@ -64,13 +64,23 @@ def add_engine(parser: ArgumentParser) -> None:
 def engine_of(args: Namespace) -> "Engine":
     """The engine that --engine and --jobs ask for."""
     from prunefield.engines import Engine
+
+    return Engine.parse(settings_of(args.engine if args.jobs is None else f"{args.engine},jobs={args.jobs}"))
+
+
+def settings_of(text: str) -> dict[str, Any]:
+    """NAME[,KEY=VALUE…] as a table.
+
+    >>> settings_of("leaves,side=16")
+    {'kind': 'leaves', 'side': 16}
+    """
     from prunefield.study import change
 
-    kind, *settings = args.engine.split(",")
+    kind, *settings = text.split(",")
     table: dict[str, Any] = {"kind": kind}
-    for setting in settings + ([] if args.jobs is None else [f"jobs={args.jobs}"]):
+    for setting in settings:
         change(table, setting)
-    return Engine.parse(table)
+    return table
 
 
 def check_device(args: Namespace) -> str:

@@ -3,9 +3,11 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 import official_files
+from prunefield import seeds
 from prunefield.cli import main
 from prunefield.data.download import download, hash_file
 from prunefield.errors import UsageError
@@ -102,3 +104,28 @@ def test_a_download_that_cannot_be_written_names_the_variable_too(tmp_path):
     (folder / "file.part").symlink_to(tmp_path / "nowhere" / "file")
     with pytest.raises(UsageError, match=r"cannot write .*file\.part: .* name another folder with PRUNEFIELD_DATA"):
         download(origin.as_uri(), folder / "file", sha256="0", size=3, tell=lambda have, size: None)
+
+
+def test_examples_of_a_task_are_drawn_to_a_file_that_is_a_task_again(folder, tmp_path, capsys):
+    file = tmp_path / "clone.npz"
+    command = ["data", "draw", "clone,of=leaves,of.side=8", "--train", "60", "--test", "30", "--out", str(file)]
+    assert main(command) == 0
+    assert "60 + 30 examples of clone, 3×8×8 each" in capsys.readouterr().out
+    first = file.read_bytes()
+    assert main(command) == 0
+    assert file.read_bytes() == first
+    with np.load(file) as drawn:
+        x, y = Task.parse({"kind": "clone", "of": {"kind": "leaves", "side": 8}}).sample(
+            60, generator=seeds.generator(0, "draw")
+        )
+        assert np.array_equal(drawn["x"].reshape(60, -1), x.numpy())
+        assert np.array_equal(drawn["y"], y.numpy())
+    again = Task.parse({"kind": "npz", "path": str(file)})
+    assert again.shape == (3, 8, 8)
+    assert len(again.labels(training=True)) == 60
+    assert len(again.labels(training=False)) == 30
+
+
+def test_drawing_needs_one_name(capsys):
+    assert main(["data", "draw"]) == 2
+    assert "data draw takes one NAME" in last_line(capsys)

@@ -1,7 +1,8 @@
-"""List, fetch or verify data sets: their shape, classes, size, licence and where they are.
+"""List, fetch, verify or draw data sets: their shape, classes, size, licence and where they are.
 
 `data get NAME` fetches the official files and converts them once; `--from PATH` takes files that you have. They go to
-the folder PRUNEFIELD_DATA, or to one in your cache.
+the folder PRUNEFIELD_DATA, or to one in your cache. `data draw NAME` writes examples of any of them, such as
+`clone,of=cifar10`, to one file, for the task `npz` or for other programs.
 """
 
 import sys
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from prunefield.errors import UsageError, unknown
 from prunefield.names import modules, summary
-from prunefield.options import add_json, print_json
+from prunefield.options import add_json, print_json, settings_of
 
 if TYPE_CHECKING:
     from prunefield.tasks._images import Published
@@ -23,6 +24,10 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("action", metavar="|".join(ACTIONS), help="what to do")
     parser.add_argument("names", nargs="*", metavar="NAME", help="the data sets [default: all that are here]")
     parser.add_argument("--from", dest="origin", type=Path, metavar="PATH", help="with get: official files you have")
+    parser.add_argument("--train", type=int, default=10_000, metavar="N", help="with draw: examples [default: 10000]")
+    parser.add_argument("--test", type=int, default=2_000, metavar="N", help="with draw: held-out ones [default: 2000]")
+    parser.add_argument("--seed", type=int, default=0, help="with draw: of the examples [default: 0]")
+    parser.add_argument("--out", type=Path, metavar="FILE.npz", help="with draw: the file [default: NAME.npz]")
     add_json(parser)
     parser.epilog = f"data sets: {', '.join(modules('tasks'))}"
 
@@ -123,6 +128,39 @@ def verify(args: Namespace) -> int:
     return 1 if any(row["problems"] for row in rows) else 0
 
 
+def draw(args: Namespace) -> int:
+    """Writes x, y, x_test and y_test, x in the shape of a field, as the task gives it to a network."""
+    import io
+
+    import numpy as np
+
+    from prunefield.files import write_whole
+    from prunefield.seeds import generator
+    from prunefield.tasks import Task
+
+    if len(args.names) != 1 or args.train < 1 or args.test < 1:
+        raise UsageError(
+            f"data draw takes one NAME[,KEY=VALUE…] and at least one example of each sort, got {len(args.names)} "
+            f"names, --train {args.train} and --test {args.test}"
+        )
+    task = Task.parse(settings_of(args.names[0]))
+    parts = {"": (task.sample, args.train), "_test": (task.held_out, args.test)}
+    arrays = {}
+    for end, (take, n) in parts.items():
+        batch = take(n, generator=generator(args.seed, f"draw{end}"))
+        arrays |= {f"x{end}": batch.x.reshape(n, *task.shape).numpy(), f"y{end}": batch.y.numpy()}
+    path, buffer = args.out or Path(f"{task.kind()}.npz"), io.BytesIO()
+    np.savez(buffer, **arrays)
+    write_whole(path, buffer.getvalue())
+    if args.json:
+        print_json({"file": str(path), "task": task.settings(), "train": args.train, "test": args.test})
+    else:
+        print(
+            f"{path}: {args.train:,} + {args.test:,} examples of {task.kind()}, {'×'.join(map(str, task.shape))} each"
+        )
+    return 0
+
+
 def _note(task: "Published") -> str:
     """What was remarkable about the files that a data set was made from."""
     from prunefield.data.shelf import read_about
@@ -160,4 +198,4 @@ def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda have, size: bar.update(task, completed=have, total=size)
 
 
-ACTIONS = {"list": list_, "get": get, "verify": verify}
+ACTIONS = {"list": list_, "get": get, "verify": verify, "draw": draw}

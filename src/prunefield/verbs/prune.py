@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from prunefield.errors import UsageError
 from prunefield.names import modules
-from prunefield.options import add_json, print_json
+from prunefield.options import add_json, print_json, settings_of
 from prunefield.verbs._networks import BUILT_IN, check_name, load
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def execute(args: Namespace) -> int:
 
     torch.set_num_threads(1)
     check_name(args.model)
-    settings = parse(args.score)
+    settings = settings_of(args.score)
     if settings["kind"] == "synflow" and args.inputs:
         settings.setdefault("inputs", "batch")  # who asks for inputs wants them used
     score, (task, shape) = Score.parse(settings), find_shape(args)
@@ -106,22 +106,11 @@ def execute(args: Namespace) -> int:
     return 0
 
 
-def parse(text: str) -> dict[str, Any]:
-    """`snip,mode=train` as a table."""
-    from prunefield.study import change
-
-    kind, *settings = text.split(",")
-    table: dict[str, Any] = {"kind": kind}
-    for setting in settings:
-        change(table, setting)
-    return table
-
-
 def find_shape(args: Namespace) -> "tuple[Task | None, tuple[int, ...]]":
     """The task of --inputs, if it names one, and the shape of one input."""
     from prunefield.tasks import Task
 
-    table = parse(args.inputs or "normal")
+    table = settings_of(args.inputs or "normal")
     task = None if table["kind"] in MADE_UP else Task.parse(table)
     usual = task.shape if task else BUILT_IN.get(args.model.partition(":")[0], ())
     try:
@@ -144,7 +133,7 @@ def source(
     from prunefield.seeds import generator
     from prunefield.tasks import Batch
 
-    stream, kind = generator(args.seed, "inputs"), parse(args.inputs or "normal")["kind"]
+    stream, kind = generator(args.seed, "inputs"), settings_of(args.inputs or "normal")["kind"]
     classes, precise = try_on(net, shape), precision(net)
     size = 1 if kind in ("chi", "ones") else args.batch
 
