@@ -83,6 +83,12 @@ class Progress(NamedTuple):
 
 def order(runs: Iterable[Run]) -> list[Run]:
     """The runs and all that they need, each once; what a run needs stands before it, the simplest first."""
+    depth = _depths(runs)
+    return sorted(depth, key=depth.__getitem__)
+
+
+def _depths(runs: Iterable[Run]) -> dict[Run, int]:
+    """For the runs and all that they need, how many runs must come one after the other before each."""
     depth: dict[Run, int] = {}
 
     def visit(run: Run) -> int:
@@ -92,7 +98,7 @@ def order(runs: Iterable[Run]) -> list[Run]:
 
     for run in runs:
         visit(run)
-    return sorted(depth, key=depth.__getitem__)
+    return depth
 
 
 def carry_out(
@@ -108,12 +114,13 @@ def carry_out(
     A run whose needs are still under way elsewhere waits for them in its own process. What a run reads must be there
     before any of them begins.
     """
-    ordered = order(runs)
-    missing = [run for run in ordered if not store.folder(run).is_done]
+    depth = _depths(runs)
+    seconds = {run: run.seconds() for run in depth}
+    missing = [run for run in depth if not store.folder(run).is_done]
     for run in missing:
         run.require()
-    left = {run: run.seconds() for run in missing}
-    total = sum(run.seconds() for run in ordered)
+    missing.sort(key=lambda run: (depth[run], -seconds[run]))  # the longest first, so that no core waits at the end
+    left, total = {run: seconds[run] for run in missing}, sum(seconds.values())
     failures: dict[Run, str] = {}
     told = float("-inf")
     for outcome in engine.map(work, [(str(store.root.resolve()), run.settings(), device) for run in missing]):
@@ -125,8 +132,8 @@ def carry_out(
         if left and time.perf_counter() - told < 1:  # asking all runs how far they are takes time of its own
             continue
         told = time.perf_counter()
-        ahead = sum(seconds * (1 - store.folder(run).progress()) for run, seconds in left.items())
-        tell(Progress(total - ahead, total, len(ordered) - len(left), len(ordered)))
+        ahead = sum(length * (1 - store.folder(run).progress()) for run, length in left.items())
+        tell(Progress(total - ahead, total, len(depth) - len(left), len(depth)))
     return failures
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Frame = Any  # a DataFrame; pandas' own types cannot follow a selection of a selection
 FEWEST = 3  # seeds, for a verdict
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # of networks and densities
 CHOICES = (
     "Every number of ours is a mean over seeds of a reduced network: at laptop scale ResNet-8 of width 8 on 4,000 "
     "images of CIFAR-10 for 4 epochs (density 5 %) and LeNet-300-100 on 12,000 images of Fashion-MNIST for 5 epochs "
@@ -145,22 +146,22 @@ class Table(Item):
         return pandas.DataFrame(rows).sort_values(names, ignore_index=True)
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
-        """Differences: ours with their intervals, printed ones as crosses."""
+        """Differences: ours with their 95 % intervals, printed ones as crosses."""
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(8, 1 + 1.1 * len(self.comparisons)), layout="constrained")
+        figure = Figure(figsize=(8, 1.2 + 0.75 * len(self.comparisons)), layout="constrained")
         axes = figure.add_subplot()
         for place, comparison in enumerate(self.comparisons):
             printed = comparison.printed(table)
             axes.plot(printed, [place + 0.25] * len(printed), "x", color="grey", label=None if place else "printed")
-            ours = list(comparison.differences(table).values())
-            for index, found in enumerate(ours):
-                height = place - 0.3 + 0.4 * index / max(len(ours), 1)
-                axes.plot([found.low, found.high], [height] * 2, color="#0072b2", linewidth=1)
-                axes.plot(found.mean, height, "o", color="#0072b2", label=None if place or index else "here, 95 %")
+            ours = comparison.differences(table)
+            for index, (cell, found) in enumerate(ours.items()):
+                height, colour = place - 0.3 + 0.4 * index / len(ours), COLOURS[index % len(COLOURS)]
+                axes.plot([found.low, found.high], [height] * 2, color=colour, linewidth=1)
+                axes.plot(found.mean, height, "o", color=colour, markersize=4, label=None if place else cell)
         axes.axvline(0, color="black", linewidth=0.8)
         axes.set_yticks(range(len(self.comparisons)), [f"{c.treatment}\n− {c.control}" for c in self.comparisons])
         axes.invert_yaxis()
         axes.set(xscale="symlog", xlabel="difference of accuracies (points)")
-        axes.legend()
+        figure.legend(loc="outside upper center", ncols=2)
         return figure
