@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import torch
 
-from benchmarks import Case
+from benchmarks import Case, peak_mb
 from benchmarks._nets import resnet20, vgg19
 from prunefield.inputs import draw_batch
 from prunefield.scores import Score
@@ -37,8 +37,6 @@ def measure_alone(kind: str, name: str, images: int, parts: int) -> float:
 
 def grow(kind: str, name: str, images: int, parts: int) -> float:
     """The parameters and by how much the greatest memory of this process grows when the network is scored."""
-    from resource import RUSAGE_SELF, getrusage
-
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
     score, net = Score.parse(kind), NETS[name]()
@@ -46,10 +44,9 @@ def grow(kind: str, name: str, images: int, parts: int) -> float:
         resnet20(2), [draw_batch("normal", 2, (3, 32, 32), 10, generator=generator)], generator=generator
     )  # libraries
     batches = [draw_batch("normal", images // parts, (3, 32, 32), 10, generator=generator) for _ in range(parts)]
-    before = getrusage(RUSAGE_SELF).ru_maxrss
+    before = peak_mb()
     score(net, batches, generator=generator)
-    growth = (getrusage(RUSAGE_SELF).ru_maxrss - before) / 1024
-    return growth + sum(item.nbytes for item in net.parameters()) / MEGABYTE
+    return peak_mb() - before + sum(item.nbytes for item in net.parameters()) / MEGABYTE
 
 
 def allow(name: str, images: int) -> float:

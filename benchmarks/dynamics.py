@@ -73,12 +73,13 @@ def peak(run: Neuron) -> float:
     import sys
 
     text = f"""
-import resource, torch
+import torch
+from benchmarks import peak_mb
 from benchmarks.dynamics import exhaust
 from prunefield.runs import Run
 torch.set_num_threads(1)
 exhaust(Run.parse({run.settings()!r}))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(peak_mb())
 """
     return float(subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout)
 

@@ -32,24 +32,29 @@ class Grasp(Score):
         self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
     ) -> dict[str, Tensor]:
         with borrow(net, self.weights(net), self.mode, generator) as (call, leaves):
-            slopes = list(leaves.values())[:0]
-            single = len(batches) == 1  # then one graph serves both derivatives
-            for loss in losses(call, batches, self.loss, self.temperature):
-                found = differentiate(loss, leaves, graph=single)
-                slopes = [a.add_(b) for a, b in zip(slopes, found, strict=True)] if slopes else found
-            fixed = [slope.detach() for slope in slopes]
-            if single:
-                curved = differentiate(_dot(fixed, slopes), leaves)
+            fixed: list[Tensor] = []
+            curved: list[Tensor] = []
+            if len(batches) == 1:  # then one graph serves both derivatives
+                (loss,) = losses(call, batches, self.loss, self.temperature)
+                slopes = differentiate(loss, leaves, graph=True)
+                curved = _turn(slopes, [slope.detach() for slope in slopes], leaves)
             else:
-                curved = [torch.zeros_like(slope) for slope in fixed]
                 for loss in losses(call, batches, self.loss, self.temperature):
-                    parts = differentiate(_dot(fixed, differentiate(loss, leaves, graph=True)), leaves)
-                    curved = [a.add_(b) for a, b in zip(curved, parts, strict=True)]
+                    fixed = _add(fixed, differentiate(loss, leaves))
+                for loss in losses(call, batches, self.loss, self.temperature):
+                    curved = _add(curved, _turn(differentiate(loss, leaves, graph=True), fixed, leaves))
         pairs = zip(leaves.items(), curved, strict=True)
         scores = {name: part.mul_(leaf.detach()) for (name, leaf), part in pairs}
         check_finite(scores, "look for an overflow in the network or its data, or score in float32")
         return scores
 
 
-def _dot(fixed: list[Tensor], slopes: list[Tensor]) -> Tensor:
-    return torch.stack([(a * b).sum() for a, b in zip(fixed, slopes, strict=True)]).sum()
+def _turn(slopes: list[Tensor], fixed: list[Tensor], leaves: dict[str, Tensor]) -> list[Tensor]:
+    """H·fixed, H being the derivative of the slopes."""
+    alive = [(slope, vector) for slope, vector in zip(slopes, fixed, strict=True) if slope.requires_grad]
+    found = torch.autograd.grad([a for a, _ in alive], list(leaves.values()), [b for _, b in alive], allow_unused=True)
+    return [torch.zeros_like(leaf) if part is None else part for part, leaf in zip(found, leaves.values(), strict=True)]
+
+
+def _add(sums: list[Tensor], parts: list[Tensor]) -> list[Tensor]:
+    return [a.add_(b) for a, b in zip(sums, parts, strict=True)] if sums else parts
