@@ -27,7 +27,7 @@ def cases() -> Iterator[Case]:
             target="at most 5 × limit",
         )
     yield from memory_cases("grasp", 64)
-    yield from memory_cases("grasp", 64, 4)  # one graph holds the gradient, too: smaller batches need less
+    yield from memory_cases("grasp", 64, 8)  # one graph holds the gradient, too: smaller batches need less
 
 
 def gradient(net: nn.Module, batches: list[Batch]) -> None:

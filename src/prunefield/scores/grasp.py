@@ -33,28 +33,26 @@ class Grasp(Score):
     ) -> dict[str, Tensor]:
         with borrow(net, self.weights(net), self.mode, generator) as (call, leaves):
             fixed: list[Tensor] = []
-            curved: list[Tensor] = []
-            if len(batches) == 1:  # then one graph serves both derivatives
-                (loss,) = losses(call, batches, self.loss, self.temperature)
+            if len(batches) > 1:  # otherwise one graph serves both derivatives
+                for loss in losses(call, batches, self.loss, self.temperature):
+                    loss.backward(inputs=list(leaves.values()))
+                fixed = _take(leaves)
+            for loss in losses(call, batches, self.loss, self.temperature):
                 slopes = differentiate(loss, leaves, graph=True)
-                curved = _turn(slopes, [slope.detach() for slope in slopes], leaves)
-            else:
-                for loss in losses(call, batches, self.loss, self.temperature):
-                    fixed = _add(fixed, differentiate(loss, leaves))
-                for loss in losses(call, batches, self.loss, self.temperature):
-                    curved = _add(curved, _turn(differentiate(loss, leaves, graph=True), fixed, leaves))
+                alive = [index for index, slope in enumerate(slopes) if slope.requires_grad]
+                vectors = [(fixed or slopes)[index].detach() for index in alive]
+                torch.autograd.backward([slopes[index] for index in alive], vectors, inputs=list(leaves.values()))
+                del loss, slopes, vectors
+            curved = _take(leaves)
         pairs = zip(leaves.items(), curved, strict=True)
         scores = {name: part.mul_(leaf.detach()) for (name, leaf), part in pairs}
         check_finite(scores, "look for an overflow in the network or its data, or score in float32")
         return scores
 
 
-def _turn(slopes: list[Tensor], fixed: list[Tensor], leaves: dict[str, Tensor]) -> list[Tensor]:
-    """H·fixed, H being the derivative of the slopes."""
-    alive = [(slope, vector) for slope, vector in zip(slopes, fixed, strict=True) if slope.requires_grad]
-    found = torch.autograd.grad([a for a, _ in alive], list(leaves.values()), [b for _, b in alive], allow_unused=True)
-    return [torch.zeros_like(leaf) if part is None else part for part, leaf in zip(found, leaves.values(), strict=True)]
-
-
-def _add(sums: list[Tensor], parts: list[Tensor]) -> list[Tensor]:
-    return [a.add_(b) for a, b in zip(sums, parts, strict=True)] if sums else parts
+def _take(leaves: dict[str, Tensor]) -> list[Tensor]:
+    """The sums of derivatives that the leaves have gathered, which begin anew."""
+    found = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves.values()]
+    for leaf in leaves.values():
+        leaf.grad = None
+    return found
