@@ -101,6 +101,15 @@ def test_grasp_is_a_finite_difference_of_gradients(net, batches, number):
         assert torch.allclose(scores[name], expected, rtol=1e-5, atol=1e-12)
 
 
+def test_grasp_of_equal_batches_is_that_of_all_at_once(net, batches):
+    x, y = batches[0]
+    parts = [Batch(part, label) for part, label in zip(x.split(2), y.split(2), strict=True)]
+    whole, split = rate(Grasp(), net, [batches[0]]), rate(Grasp(), net, parts)
+    for name, score in whole.items():  # the sum of three means is three times the mean, and g and H have it both
+        assert torch.allclose(9 * score, split[name], rtol=1e-10, atol=0)
+    assert all(weight.grad is None for weight in net.parameters())
+
+
 def test_synflow_conserves_the_flow_in_every_layer_and_unit():
     torch.manual_seed(0)
     net = nn.Sequential(
