@@ -70,12 +70,12 @@ def test_every_column_is_printed_and_run():
     assert set(ACCURACIES) == set(COLUMNS)
     assert {len(values) for values in ACCURACIES.values()} == {12}
     assert len(cells(("SynFlow", "SynFlow + rand"), tiny=True)) == 12
-    assert len(places(tuple(COLUMNS))) == 17 * (2 + 16 + 36)
+    assert len(places(tuple(COLUMNS))) == 17 * (2 + 32 + 36)
 
 
 def test_tickets_and_their_sampled_masks_are_shared():
     tickets = {run.id for run in order(items(["bar2023/table2"])[0].runs("laptop")) if isinstance(run, Tickets)}
-    assert len(tickets) == 2 * (4 + 12)
+    assert len(tickets) == 2 * (8 + 24)
     plans = [{run.id for run in items([f"bar2023/{name}"])[0].runs("laptop")} for name in NAMES]
     assert len(plans[0] & plans[3]) == 32
 
