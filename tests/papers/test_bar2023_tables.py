@@ -77,7 +77,7 @@ def test_tickets_and_their_sampled_masks_are_shared():
     tickets = {run.id for run in order(items(["bar2023/table2"])[0].runs("laptop")) if isinstance(run, Tickets)}
     assert len(tickets) == 2 * (8 + 24)
     plans = [{run.id for run in items([f"bar2023/{name}"])[0].runs("laptop")} for name in NAMES]
-    assert len(plans[0] & plans[3]) == 32
+    assert len(plans[0] & plans[3]) == 64
 
 
 def test_figures(findings):
