@@ -5,6 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)  # a loaded machine is no failure
+settings.load_profile("untimed")
 
 EXTENSION = str(Path(__file__).parent / "extension")
 sys.path.insert(0, EXTENSION)
