@@ -1,12 +1,12 @@
-"""The memory of scoring a network, in a process of its own, against 4 × its parameters and its activations."""
+"""The memory of scoring a network: its tensors at their peak, against 4 × the parameters and the activations."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
+from typing import Any
 
 import torch
+from torch.profiler import ProfilerActivity, profile
 
-from benchmarks import Case, peak_mb
+from benchmarks import Case
 from benchmarks._nets import resnet20, vgg19
 from prunefield.inputs import draw_batch
 from prunefield.scores import Score
@@ -15,13 +15,12 @@ NETS = {"ResNet-20": resnet20, "VGG-19": vgg19}
 MEGABYTE = 2**20
 
 
-def memory_cases(kind: str, images: int, parts: int = 1) -> Iterator[Case]:
-    """One row for each network, in MB instead of seconds; the images are given in so many batches."""
+def memory_cases(score: Score, images: int, how: str = "") -> Iterator[Case]:
+    """One row for each network, in MB instead of seconds."""
     for name in NETS:
-        batches = f" in {parts} batches" * (parts > 1)
         yield Case(
-            f"memory (MB, not s) of {name}, {images} image{'s' * (images > 1)}{batches}",
-            lambda name=name: measure_alone(kind, name, images, parts),
+            f"memory (MB, not s) of {name}, {images} image{'s' * (images > 1)}{how}",
+            lambda name=name: peak(score, name, images),
             limit=lambda name=name: allow(name, images),
             limit_name="4 × parameters + activations",
             rounds=1,
@@ -29,24 +28,19 @@ def memory_cases(kind: str, images: int, parts: int = 1) -> Iterator[Case]:
         )
 
 
-def measure_alone(kind: str, name: str, images: int, parts: int) -> float:
-    """What a new process says."""
-    text = f"from benchmarks._memory import grow; print(grow({kind!r}, {name!r}, {images}, {parts}))"
-    return float(subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout)
-
-
-def grow(kind: str, name: str, images: int, parts: int) -> float:
-    """The parameters and by how much the greatest memory of this process grows when the network is scored."""
-    torch.set_num_threads(1)
-    generator = torch.Generator().manual_seed(0)
-    score, net = Score.parse(kind), NETS[name]()
-    score(
-        resnet20(2), [draw_batch("normal", 2, (3, 32, 32), 10, generator=generator)], generator=generator
-    )  # libraries
-    batches = [draw_batch("normal", images // parts, (3, 32, 32), 10, generator=generator) for _ in range(parts)]
-    before = peak_mb()
-    score(net, batches, generator=generator)
-    return peak_mb() - before + sum(item.nbytes for item in net.parameters()) / MEGABYTE
+def peak(score: Score, name: str, images: int) -> float:
+    """The parameters and the most that the tensors made by scoring take at a time; what libraries keep is not in it."""
+    net, generator = NETS[name](), torch.Generator().manual_seed(0)
+    batch = draw_batch("normal", images, (3, 32, 32), 10, generator=generator)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
+        score(net, [batch], generator=generator)
+    profiler: Any = found.profiler  # its results have no types
+    events = [event for event in profiler.kineto_results.events() if event.name() == "[memory]"]
+    held = most = sum(item.nbytes for item in net.parameters())
+    for event in sorted(events, key=lambda event: event.start_ns()):
+        held += event.nbytes()
+        most = max(most, held)
+    return most / MEGABYTE
 
 
 def allow(name: str, images: int) -> float:

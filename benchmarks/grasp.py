@@ -26,8 +26,8 @@ def cases() -> Iterator[Case]:
             rounds=4,
             target="at most 5 × limit",
         )
-    yield from memory_cases("grasp", 64)
-    yield from memory_cases("grasp", 64, 8)  # one graph holds the gradient, too: smaller batches need less
+    yield from memory_cases(Grasp(), 64)
+    yield from memory_cases(Grasp(parts=1), 64, " at once")
 
 
 def gradient(net: nn.Module, batches: list[Batch]) -> None:

@@ -26,7 +26,7 @@ def cases() -> Iterator[Case]:
             rounds=4,
             target="at most 1.3 × limit",
         )
-    yield from memory_cases("snip", 64)
+    yield from memory_cases(Snip(), 64)
 
 
 def gradient(net: nn.Module, batch: Batch) -> None:

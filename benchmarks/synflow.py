@@ -24,7 +24,7 @@ def cases() -> Iterator[Case]:
             rounds=rounds,
             target=f"at most {bound} × limit",
         )
-    yield from memory_cases("synflow", 1)
+    yield from memory_cases(Synflow(), 1)
 
 
 def prune(net: nn.Module, iterations: int = ITERATIONS) -> None:

@@ -18,6 +18,7 @@ Density = float | Fraction | Decimal
 Scope = Literal["global", "layer", "uniform", "erk"]
 Reduction = Literal["abs", "shift", "rank", "positive"]
 MANY, STRIDE = 100_000, 64  # from how many scores on a threshold is first looked for in a sample, and in which
+PIECE = 2**16  # how many numbers are drawn at once
 
 
 def count(size: int, density: Density) -> int:
@@ -246,9 +247,10 @@ def draw(values: Tensor, number: int, name: str, *, generator: torch.Generator) 
     if positive < number:
         message = f"{name!r}: only {positive} of {values.numel()} scores are positive, "
         warnings.warn(f"{message}{number - positive} weights are kept by index", stacklevel=3)
-    # Double precision, because single-precision noise ties among millions of weights.
-    noise = torch.empty(values.numel(), dtype=torch.float64, device=generator.device)
-    noise = noise.exponential_(generator=generator).clamp_(min=1e-300).cpu()
     scale = values.max().double().clamp(min=1) if positive else 1.0  # so that nothing overflows
-    keys = torch.div(values, noise.mul_(scale), out=noise)
+    # Double precision, because single-precision noise ties among millions of weights; in pieces that fit a cache.
+    keys = torch.empty(values.numel(), dtype=torch.float64)
+    for part, key in zip(values.split(PIECE), keys.split(PIECE), strict=True):
+        noise = torch.empty_like(key, device=generator.device).exponential_(generator=generator)
+        torch.div(part, noise.clamp_(min=1e-300).cpu().mul_(scale), out=key)
     return largest(keys, number)

@@ -83,8 +83,9 @@ def test_snip_is_the_derivative_by_the_mask(net, batches):
             assert abs(sides[0] - sides[1]) / (2 * step) == pytest.approx(score.view(-1)[index].item(), abs=1e-8)
 
 
+@pytest.mark.parametrize("parts", [1, 2, 4])
 @pytest.mark.parametrize("number", [1, 2])
-def test_grasp_is_a_finite_difference_of_gradients(net, batches, number):
+def test_grasp_is_a_finite_difference_of_gradients(net, batches, number, parts):
     batches, names = batches[:number], ["0.weight", "2.weight"]
     weights = {name: weight.detach() for name, weight in net.named_parameters()}
 
@@ -95,7 +96,7 @@ def test_grasp_is_a_finite_difference_of_gradients(net, batches, number):
 
     g = gradient(dict.fromkeys(names, 0.0))
     ahead, behind = (gradient({name: sign * 1e-2 * g[name] for name in names}) for sign in (1, -1))
-    scores = rate(Grasp(), net, batches)
+    scores = rate(Grasp(parts=parts), net, batches)
     for name in names:
         expected = weights[name] * (ahead[name] - behind[name]) / 2e-2
         assert torch.allclose(scores[name], expected, rtol=1e-5, atol=1e-12)
@@ -108,6 +109,13 @@ def test_grasp_of_equal_batches_is_that_of_all_at_once(net, batches):
     for name, score in whole.items():  # the sum of three means is three times the mean, and g and H have it both
         assert torch.allclose(9 * score, split[name], rtol=1e-10, atol=0)
     assert all(weight.grad is None for weight in net.parameters())
+
+
+def test_grasp_by_the_batch_is_not_cut(batches):
+    torch.manual_seed(3)
+    net = nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5), nn.ReLU(), nn.Linear(5, 3)).double()
+    once, many = (rate(Grasp(mode="train", parts=parts), net, batches) for parts in (1, 3))
+    assert all(torch.equal(score, many[name]) for name, score in once.items())
 
 
 def test_synflow_conserves_the_flow_in_every_layer_and_unit():
@@ -177,7 +185,9 @@ def test_an_overflow_names_its_layer_and_double_precision_mends_it():
 
 def test_missing_data_is_named(net):
     for score in (Snip(), Grasp()):
-        with pytest.raises(UsageError, match="at least one batch"):
+        with pytest.raises(UsageError, match="none empty"):
+            rate(score, net, [Batch(torch.empty(0, 4).double(), torch.empty(0, dtype=torch.long))])
+        with pytest.raises(UsageError, match="give it a batch"):
             rate(score, net)
     for score in (Synflow(), Synflow(inputs="batch", shape=(4,))):
         with pytest.raises(UsageError, match="synflow needs an input's shape"):

@@ -78,8 +78,8 @@ def borrow(
 
 def check_batches(batches: Sequence[Batch]) -> None:
     """Refuses to score without data."""
-    if not batches:
-        raise UsageError("this score reads data: give it at least one batch, such as inputs.draw_batch makes")
+    if not batches or not all(len(batch.x) for batch in batches):
+        raise UsageError("this score reads data: give it a batch, none empty, such as inputs.draw_batch makes")
 
 
 def losses(call: Call, batches: Sequence[Batch], loss: Loss, temperature: float = 1.0) -> Iterator[Tensor]:

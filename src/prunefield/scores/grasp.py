@@ -1,13 +1,14 @@
 """The score `grasp`: how much a weight holds up the flow of the gradient."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from torch.autograd.graph import get_gradient_edge
 
 from prunefield.scores import Score
-from prunefield.scores._gradients import Loss, Mode, borrow, check_finite, differentiate, losses
+from prunefield.scores._gradients import Loss, Mode, borrow, check_batches, check_finite, differentiate, losses
 from prunefield.tasks import Batch
 
 
@@ -15,7 +16,8 @@ class Grasp(Score):
     """w⊙Hg with the gradient g and the Hessian H of the loss of outputs/T: GraSP, bar2023, Table 2. It has signs.
 
     The largest are kept: to remove w changes ‖g‖² by −2·w⊙Hg to first order. g and H are of the prunable weights, and
-    of the sum of the batches' mean losses.
+    of the sum of the batches' mean losses. The graph of g takes as much memory as the activations, so a batch is cut
+    into `parts`, except in train mode, where its examples depend on each other.
 
     >>> net = nn.Linear(1, 1, bias=False)
     >>> batch = Batch(torch.ones(1, 1), torch.zeros(1, 1))  # L = w², so w·Hg = w·2·2w
@@ -27,27 +29,38 @@ class Grasp(Score):
     mode: Mode = Field(default="eval", description="batch normalisation as it stands (eval) or by the batch (train)")
     loss: Loss = Field(default="cross-entropy", description="the loss L")
     temperature: float = Field(default=200.0, gt=0, description="T, by which outputs are divided")
+    parts: int = Field(default=2, ge=1, description="of a batch in eval mode: more take less memory and longer")
 
     def __call__(
         self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
     ) -> dict[str, Tensor]:
+        check_batches(batches)
+        pieces = [piece for batch in batches for piece in _cut(batch, self.parts if self.mode == "eval" else 1)]
+        shares, cut = [share for share, _ in pieces], [piece for _, piece in pieces]
         with borrow(net, self.weights(net), self.mode, generator) as (call, leaves):
             fixed: list[Tensor] = []
-            if len(batches) > 1:  # otherwise one graph serves both derivatives
-                for loss in losses(call, batches, self.loss, self.temperature):
-                    loss.backward(inputs=list(leaves.values()))
+            if len(cut) > 1:  # otherwise one graph serves both derivatives
+                for share, loss in zip(shares, losses(call, cut, self.loss, self.temperature), strict=True):
+                    (share * loss).backward(inputs=list(leaves.values()))
                 fixed = _take(leaves)
-            for loss in losses(call, batches, self.loss, self.temperature):
-                slopes = differentiate(loss, leaves, graph=True)
+            for share, loss in zip(shares, losses(call, cut, self.loss, self.temperature), strict=True):
+                slopes = differentiate(share * loss, leaves, graph=True)
                 alive = [index for index, slope in enumerate(slopes) if slope.requires_grad]
                 vectors = [(fixed or slopes)[index].detach() for index in alive]
-                torch.autograd.backward([slopes[index] for index in alive], vectors, inputs=list(leaves.values()))
-                del loss, slopes, vectors
+                edges = [get_gradient_edge(slopes[index]) for index in alive]
+                del loss, slopes  # of the gradient only its graph is needed
+                torch.autograd.backward(edges, vectors, inputs=list(leaves.values()))
             curved = _take(leaves)
         pairs = zip(leaves.items(), curved, strict=True)
         scores = {name: part.mul_(leaf.detach()) for (name, leaf), part in pairs}
         check_finite(scores, "look for an overflow in the network or its data, or score in float32")
         return scores
+
+
+def _cut(batch: Batch, parts: int) -> Iterator[tuple[float, Batch]]:
+    """At most so many parts of a batch, each with its share of the examples."""
+    for x, y in zip(batch.x.chunk(parts), batch.y.chunk(parts), strict=True):
+        yield len(x) / len(batch.x), Batch(x, y)
 
 
 def _take(leaves: dict[str, Tensor]) -> list[Tensor]:
