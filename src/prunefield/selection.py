@@ -1,7 +1,7 @@
 """Selection: how many weights each layer keeps, and which, by rank or by chance. Scores here are flat tensors."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite, prod
@@ -18,7 +18,8 @@ Density = float | Fraction | Decimal
 Scope = Literal["global", "layer", "uniform", "erk"]
 Reduction = Literal["abs", "shift", "rank", "positive"]
 MANY, STRIDE = 100_000, 64  # from how many scores on a threshold is first looked for in a sample, and in which
-PIECE = 2**16  # how many numbers are drawn at once
+PIECE = 2**16  # how many scores are looked at or drawn at once
+Piece = tuple[np.ndarray, np.ndarray | None, np.ndarray]  # scores, what is alive, what is kept
 
 
 def count(size: int, density: Density) -> int:
@@ -47,50 +48,68 @@ def largest(values: Tensor, number: int, alive: Tensor | None = None) -> Tensor:
 
 def rank(flat: Sequence[Tensor], number: int, alive: Sequence[Tensor | None]) -> list[Tensor]:
     """`largest` over several tensors as if they were one, without joining them."""
-    arrays = [values.detach().cpu().numpy() for values in flat]
-    lives = [None if part is None else part.numpy() for part in alive]
+    kept = [torch.zeros(values.shape, dtype=torch.bool) for values in flat]
     if number == 0:
-        return [torch.zeros(array.shape, dtype=torch.bool) for array in arrays]
-    threshold = _threshold(arrays, number, lives)
-    kept = [array >= threshold for array in arrays]
-    for part, live in zip(kept, lives, strict=True):
+        return kept
+    pieces = [piece for item in zip(flat, alive, kept, strict=True) for piece in _pieces(*item)]
+    threshold = _threshold(pieces, number)
+    spare = -number
+    for array, live, part in pieces:
+        np.greater_equal(array, threshold, out=part)
         if live is not None:
             part &= live
-    spare = sum(int(np.count_nonzero(part)) for part in kept) - number
-    for part, array in zip(reversed(kept), reversed(arrays), strict=True):
-        if spare:  # ties: those with the highest indices go
-            ties = np.flatnonzero(part & (array == threshold))[-spare:]
-            part[ties] = False
-            spare -= len(ties)
-    return [torch.from_numpy(part) for part in kept]
+        spare += np.count_nonzero(part)
+    for array, _, part in reversed(pieces):
+        if not spare:
+            break
+        ties = np.flatnonzero(part & (array == threshold))[-spare:]  # those with the highest indices go
+        part[ties] = False
+        spare -= len(ties)
+    return kept
 
 
-def _threshold(arrays: Sequence[np.ndarray], number: int, lives: Sequence[np.ndarray | None]) -> np.generic:
+def _pieces(values: Tensor, alive: Tensor | None, kept: Tensor) -> Iterator[Piece]:
+    """Views of the same places of all three, as many at once as fit a cache."""
+    array, live, part = values.detach().cpu().numpy(), None if alive is None else alive.numpy(), kept.numpy()
+    for start in range(0, len(array), PIECE):
+        here = slice(start, start + PIECE)
+        yield array[here], None if live is None else live[here], part[here]
+
+
+def _threshold(pieces: Sequence[Piece], number: int) -> np.generic:
     """The `number`-th largest of all that is alive.
 
     Of many, a sample first says between which two values it must lie, so that few have to be ranked; where the sample
     misleads, all are. The answer is the same.
     """
-    pairs = list(zip(arrays, lives, strict=True))
-    some = [(array[::STRIDE], None if live is None else live[::STRIDE]) for array, live in pairs]
-    if sum(array.size for array in arrays) > MANY and (sample := np.sort(_pool(some))).size > STRIDE:
-        alive = sum(array.size if live is None else np.count_nonzero(live) for array, live in pairs)
-        place, margin = (1 - number / alive) * sample.size, 4 * sample.size**0.5
-        low, high = (sample[int(min(max(place + shift, 0), sample.size - 1))] for shift in (-margin, margin))
-        above = [array > high if live is None else (array > high) & live for array, live in pairs]
-        inside = [array >= low if live is None else (array >= low) & live for array, live in pairs]
-        left = number - sum(int(np.count_nonzero(part)) for part in above)
-        few = np.concatenate([array[np.flatnonzero(a ^ b)] for array, a, b in zip(arrays, above, inside, strict=True)])
-        if 0 < left <= few.size:
-            return np.partition(few, few.size - left)[few.size - left]
-    pool = _pool(pairs)
-    pool.partition(pool.size - number)
-    return pool[pool.size - number]
+    if sum(len(array) for array, _, _ in pieces) > MANY:
+        sample = np.sort(_pool(pieces, STRIDE))
+        if len(sample) > STRIDE:
+            alive = sum(len(array) if live is None else np.count_nonzero(live) for array, live, _ in pieces)
+            place, margin = (1 - number / alive) * len(sample), 4 * len(sample) ** 0.5
+            low, high = (sample[int(min(max(place + shift, 0), len(sample) - 1))] for shift in (-margin, margin))
+            left, between = number, []
+            for array, live, _ in pieces:
+                above, inside = array > high, array >= low
+                if live is not None:
+                    above, inside = above & live, inside & live
+                left -= np.count_nonzero(above)
+                between.append(array[np.flatnonzero(above ^ inside)])
+            few = np.concatenate(between)
+            if 0 < left <= len(few):
+                return np.partition(few, len(few) - left)[len(few) - left]
+    pool = _pool(pieces)
+    return np.partition(pool, len(pool) - number)[len(pool) - number]
 
 
-def _pool(pairs: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> np.ndarray:
+def _pool(pieces: Sequence[Piece], stride: int = 1) -> np.ndarray:
     # By places, which is three times as fast as by booleans.
-    return np.concatenate([array if live is None else array[np.flatnonzero(live)] for array, live in pairs])
+    return np.concatenate(
+        [
+            array[::stride] if live is None else array[::stride][np.flatnonzero(live[::stride])]
+            for array, live, _ in pieces
+        ]
+    )
 
 
 def checked(scores: Mapping[str, Tensor], *, dead: bool = False) -> dict[str, Tensor]:
