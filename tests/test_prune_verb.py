@@ -108,6 +108,33 @@ def test_weights_tasks_and_old_masks(capsys):
     assert second & Mask.load("first.safetensors") == second
 
 
+@pytest.mark.parametrize("pruned", [False, True])
+def test_a_saved_network_needs_no_code(pruned, capsys):
+    torch.manual_seed(1)
+    net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(64, 3))
+    expected = Mask.keep(Magnitude()(net, generator=torch.Generator()), 0.5)
+    if pruned:
+        expected.to_torch_prune(net)
+    torch.save(net.state_dict(), "net.pt")
+    assert main(["prune", "net.pt", "--score", "magnitude", "--density", "0.5", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert Mask.load("mask.safetensors") == expected
+    assert said["parameters"] == sum(item.numel() for item in net.parameters())
+    assert [set(row) for row in said["layers"]] == [{"layer", "weights", "kept", "density"}] * 2
+    assert main(["prune", "net.pt", "--score", "magnitude", "--density", "0.01"]) == 0
+    told = capsys.readouterr()
+    assert "operations" not in told.out
+    assert "keeps no weight\n" in told.err
+
+
+def test_weights_of_torch_are_read(capsys):
+    torch.manual_seed(1)
+    twin = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(64, 3))
+    torch.save(twin.state_dict(), "twin.pt")
+    answer(capsys, "--weights", "twin.pt", "--score", "magnitude", "--density", "0.5")
+    assert Mask.load("mask.safetensors") == Mask.keep(Magnitude()(twin, generator=torch.Generator()), 0.5)
+
+
 def test_an_emptied_layer_is_warned_of(capsys):
     save_file(
         {"0.weight": torch.full((4, 1, 3, 3), 1e-3), "0.bias": torch.zeros(4), "3.weight": torch.ones(3, 64),
@@ -130,7 +157,8 @@ def test_an_emptied_layer_is_warned_of(capsys):
         (["--shape", "1,6,6", "--density", "0.5", "--score", "snip,mod=eval"], "net", "did you mean 'mode'"),
         (["--shape", "1,6,6", "--density", "0.5", "--scope", "glob"], "net", "did you mean 'global'"),
         (["--shape", "1,6,6", "--density", "0.5", "--score", "grasp", "--sample", "last"], "net", "reduce='abs'"),
-        (["--shape", "1,6,6", "--density", "0.5", "--weights", "no.safetensors"], "net", "do not fit"),
+        (["--shape", "1,6,6", "--density", "0.5", "--weights", "no.safetensors"], "net", "cannot read no.safetensors"),
+        (["--shape", "1,6,6", "--density", "0.5", "--weights", "other.safetensors"], "net", "do not fit"),
         (["--shape", "1,6,6", "--density", "0.5", "--from", "no.safetensors"], "net", "cannot read the mask"),
         (["--shape", "1,7,7", "--density", "0.5"], "net", "does not take inputs of shape 1,7,7"),
         (["--shape", "4", "--density", "0.5"], "tied", "is shared with"),
@@ -168,8 +196,13 @@ def test_a_mistake_gets_one_line_and_no_file(options, model, said, capsys, tmp_p
 @pytest.mark.parametrize(
     ("model", "options", "said"),
     [
-        ("net.safetensors", [], "got the file net.safetensors; it goes to --weights"),
-        ("net.pt", [], "module:factory"),
+        ("net.safetensors", [], "net.safetensors holds more than weights, or is damaged"),
+        ("whole.pt", ["--score", "magnitude"], "whole.pt holds more than weights"),
+        ("plain.pt", [], "plain.pt holds weights but no code"),
+        ("plain.pt", ["--score", "snip"], "and give the file to --weights"),
+        ("plain.pt", ["--weights", "plain.pt"], "plain.pt has weights of its own"),
+        ("plain.pt", ["--classes", "3"], "--classes is for the networks"),
+        ("net.pt", [], "a file of weights"),
         ("resnet21", [], "did you mean 'resnet20'"),
         ("resnet20:wide", [], "got resnet20:wide"),
         ("resnet20", ["--classes", "0"], "got --classes 0"),
@@ -178,6 +211,8 @@ def test_a_mistake_gets_one_line_and_no_file(options, model, said, capsys, tmp_p
 )
 def test_a_wrong_network_is_named(model, options, said, capsys, tmp_path):
     (tmp_path / "net.safetensors").write_bytes(b"")
+    torch.save(nn.Linear(4, 3), "whole.pt")
+    torch.save(nn.Linear(4, 3).state_dict(), "plain.pt")
     assert main(["prune", model, "--density", "0.5", *options]) == 2
     error = capsys.readouterr().err
     assert said in error

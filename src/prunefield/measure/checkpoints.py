@@ -67,11 +67,9 @@ def read_state(path: Path) -> dict[str, Tensor]:
         raise UsageError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
     except UsageError:
         raise
-    except Exception as error:  # what a damaged file raises is up to three libraries
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UsageError(
-            f"{path} holds more than weights, or is damaged, and is not read; save net.state_dict() ({first[:80]})"
-        ) from None
+    except Exception:  # what a damaged file raises is up to three libraries
+        message = f"{path} holds more than weights, or is damaged, and is not read; save net.state_dict()"
+        raise UsageError(message) from None
     state = state.get("state_dict", state) if isinstance(state, dict) else {}
     tensors = {key: item for key, item in state.items() if isinstance(item, Tensor)}
     if not tensors:

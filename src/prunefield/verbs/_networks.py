@@ -1,4 +1,4 @@
-"""Networks by name, for the verbs: the built-in ones, and what a factory of the user's makes."""
+"""Networks by name, for the verbs: the built-in ones, what a factory of the user's makes, and weights in a file."""
 
 import sys
 from argparse import Namespace
@@ -15,32 +15,63 @@ BUILT_IN = {"lenet-300-100": (1, 28, 28), "vgg19": (3, 32, 32), "resnet20": (3, 
 
 
 def check_name(model: str) -> None:
-    """Refuses what is neither module:factory nor built in."""
-    if Path(model).is_file():
-        raise UsageError(f"a network is module:factory or a built-in name, got the file {model}; it goes to --weights")
+    """Refuses what is neither module:factory nor built in nor a file."""
     name, _, factory = model.partition(":")
-    if name not in BUILT_IN and not factory:
-        raise unknown("network", model, [*BUILT_IN, "module:factory"])
+    if name not in BUILT_IN and not factory and not is_saved(model):
+        raise unknown("network", model, [*BUILT_IN, "module:factory", "a file of weights"])
+
+
+def is_saved(model: str) -> bool:
+    """Whether MODEL is a file of weights."""
+    return model not in BUILT_IN and Path(model).is_file()
 
 
 def load(args: Namespace, shape: tuple[int, ...], classes: int) -> "nn.Module":
     """The network that MODEL names, with the weights of --weights."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
+    from prunefield.measure.checkpoints import read_state
 
     name, _, rest = args.model.partition(":")
+    if args.classes is not None and name not in BUILT_IN:
+        raise UsageError(f"--classes is for the networks {', '.join(BUILT_IN)}; {args.model} has its own")
+    if is_saved(args.model):
+        if args.weights:
+            raise UsageError(f"{args.model} has weights of its own; give --weights to a network that has code")
+        return assemble(Path(args.model))
     if name in BUILT_IN:
         net = build(name, rest, shape, classes if args.classes is None else args.classes, args.seed)
-    elif args.classes is not None:
-        raise UsageError(f"--classes is for the networks {', '.join(BUILT_IN)}; {args.model} has its own")
     else:
         net = make(args.model, args.seed)
     if args.weights:
         try:
-            net.load_state_dict(load_file(args.weights))
-        except (OSError, SafetensorError, RuntimeError) as error:
+            net.load_state_dict(read_state(args.weights))
+        except RuntimeError as error:
             reason = " ".join(str(error).split())
             raise UsageError(f"the weights {args.weights} do not fit {args.model}: {reason}") from None
+    return net
+
+
+def assemble(path: Path) -> "nn.Module":
+    """The weights of a file under their names, as layers that can be ranked but not run; nothing in it is executed."""
+    from torch import nn
+
+    from prunefield.measure.checkpoints import read_state
+
+    class Saved(nn.Module):
+        def forward(self, _: object) -> None:
+            message = f"{path} holds weights but no code, which this score has to run; name the code as MODEL"
+            raise UsageError(f"{message}, as in my_nets:resnet, and give the file to --weights")
+
+    kinds = {3: nn.Conv1d, 4: nn.Conv2d, 5: nn.Conv3d}
+    net, state = Saved(), read_state(path)
+    for name, tensor in state.items():
+        layer, _, last = name.removesuffix("_orig").rpartition(".")
+        left = state.get(f"{name.removesuffix('_orig')}_mask")  # of torch.nn.utils.prune
+        if last == "weight" and 2 <= tensor.ndim <= 5:
+            made = kinds[tensor.ndim](1, 1, 1, bias=False) if tensor.ndim > 2 else nn.Linear(1, 1, bias=False)
+            made.weight = nn.Parameter(tensor if left is None else tensor * left)
+            net._modules[layer] = made  # not `add_module`, which takes no names with dots
+        elif tensor.is_floating_point() and not last.startswith("running_") and not last.endswith("_mask"):
+            net._parameters[name] = nn.Parameter(tensor)
     return net
 
 

@@ -1,8 +1,10 @@
 """Prune a network of your own: score its weights, write a mask, and say what is left.
 
 MODEL is `module:factory`: Python that you name is imported and called without arguments, and must give an
-`nn.Module`. Nothing else is executed: weights are read from safetensors files alone. The network is not changed.
+`nn.Module`. Nothing else is executed, neither in files of weights. The network is not changed.
 Or it is a built-in network, with its width if you want another than the usual one: `resnet20`, `resnet20:32`.
+Or it is a saved network, a file of weights (.safetensors, or a state dict of torch), whose linear and convolution
+weights are ranked by scores that need not run it, such as `magnitude`.
 """
 
 import sys
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from prunefield.errors import UsageError
 from prunefield.names import modules
 from prunefield.options import add_json, print_json, settings_of
-from prunefield.verbs._networks import BUILT_IN, check_name, load
+from prunefield.verbs._networks import BUILT_IN, check_name, is_saved, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +37,7 @@ def add_options(parser: ArgumentParser) -> None:
     add(
         "model",
         metavar="MODEL",
-        help=f"module:factory, as in my_nets:resnet (the current folder is searched); or {names}",
+        help=f"module:factory, as in my_nets:resnet (the current folder is searched); or {names}; or a file of weights",
     )
     add("--density", required=True, help="the kept fraction of the weights, above 0 and at most 1")
     add(
@@ -58,7 +60,7 @@ def add_options(parser: ArgumentParser) -> None:
     add("--alpha", type=float, default=0.0, help="the uniform share of the chances [default: 0]")
     add("--floor", type=int, default=0, metavar="N", help="weights that each layer keeps at least [default: 0]")
     add("--from", dest="old", type=Path, metavar="MASK", help="a mask; what it has pruned stays pruned")
-    add("--weights", type=Path, metavar="FILE.safetensors", help="weights of the network [default: its first ones]")
+    add("--weights", type=Path, metavar="FILE", help="weights of the network [default: its first ones]")
     add("--seed", type=int, default=0, help="of first weights, made-up data and sampling [default: 0]")
     add("--out", type=Path, default=Path("mask.safetensors"), metavar="FILE", help="[default: mask.safetensors]")
     add_json(parser)
@@ -107,9 +109,11 @@ def execute(args: Namespace) -> int:
 
 
 def find_shape(args: Namespace) -> "tuple[Task | None, tuple[int, ...]]":
-    """The task of --inputs, if it names one, and the shape of one input."""
+    """The task of --inputs, if it names one, and the shape of one input; weights in a file have none."""
     from prunefield.tasks import Task
 
+    if is_saved(args.model):
+        return None, ()
     table = settings_of(args.inputs or "normal")
     task = None if table["kind"] in MADE_UP else Task.parse(table)
     usual = task.shape if task else BUILT_IN.get(args.model.partition(":")[0], ())
@@ -129,10 +133,14 @@ def source(
     args: Namespace, net: "nn.Module", task: "Task | None", shape: tuple[int, ...]
 ) -> "Callable[[], Sequence[Batch]]":
     """New data for each iteration, in the network's own precision."""
+    import torch
+
     from prunefield.inputs import draw_batch
     from prunefield.seeds import generator
     from prunefield.tasks import Batch
 
+    if not shape:  # only to be refused by the network, if the score runs it
+        return lambda: [Batch(torch.zeros(1, 1), torch.zeros(1, dtype=torch.long))]
     stream, kind = generator(args.seed, "inputs"), settings_of(args.inputs or "normal")["kind"]
     classes, precise = try_on(net, shape), precision(net)
     size = 1 if kind in ("chi", "ones") else args.batch
@@ -172,31 +180,38 @@ def describe(net: "nn.Module", mask: "Mask", shape: tuple[int, ...]) -> dict[str
     from prunefield.measure.collapse import find_collapse
     from prunefield.measure.flops import count_flops
 
-    x = torch.zeros(1, *shape, dtype=precision(net))
-    dense, kept, counts = count_flops(net, x), count_flops(net, x, mask), mask.counts()
-    layers = [
-        {"layer": name, "weights": mask[name].numel(), "kept": counts[name], "density": density,
-         "flops": dense.get(name, 0), "kept_flops": kept.get(name, 0)}
+    counts, operations = mask.counts(), {}
+    layers: list[dict[str, Any]] = [
+        {"layer": name, "weights": mask[name].numel(), "kept": counts[name], "density": density}
         for name, density in mask.per_layer().items()
-    ]  # fmt: skip
-    collapse = find_collapse(net, mask, shape)
-    around = "" if collapse.dead else "; another way leads around it"
-    warnings = [f"{name} keeps no weight{' and cuts the network' if name in collapse.cut else around}"
-                for name in collapse.emptied]  # fmt: skip
-    warnings += ["nothing flows from input to output; raise the density or set --floor"] if collapse.dead else []
+    ]
+    if shape:
+        x = torch.zeros(1, *shape, dtype=precision(net))
+        dense, kept, collapse = count_flops(net, x), count_flops(net, x, mask), find_collapse(net, mask, shape)
+        operations = {"flops": sum(dense.values()), "kept_flops": sum(kept.values())}
+        for row in layers:
+            row |= {"flops": dense.get(row["layer"], 0), "kept_flops": kept.get(row["layer"], 0)}
+        around = "" if collapse.dead else "; another way leads around it"
+        warnings = [f"{name} keeps no weight{' and cuts the network' if name in collapse.cut else around}"
+                    for name in collapse.emptied]  # fmt: skip
+        warnings += ["nothing flows from input to output; raise the density or set --floor"] if collapse.dead else []
+    else:
+        warnings = [f"{name} keeps no weight" for name, number in counts.items() if not number]
     parameters = sum(parameter.numel() for parameter in net.parameters())
     return {
         "density": mask.density, "weights": mask.total, "kept": sum(counts.values()), "parameters": parameters,
-        "flops": sum(dense.values()), "kept_flops": sum(kept.values()), "layers": layers, "warnings": warnings,
+        **operations, "layers": layers, "warnings": warnings,
     }  # fmt: skip
 
 
 def show_report(report: dict[str, Any], path: Path) -> None:
     from prunefield.screen import show
 
-    columns = ("layer", "weights", "kept", "density", "flops", "kept_flops")
+    columns = list(report["layers"][0])
     rows = [[f"{row[key]:.4g}" if key == "density" else row[key] for key in columns] for row in report["layers"]]
     show(columns, rows, title=f"mask: {path}")
+    operations = (
+        f"; {report['kept_flops']:,} of {report['flops']:,} operations for one input" if "flops" in report else ""
+    )
     print(f"{report['kept']:,} of {report['weights']:,} weights, density {report['density']:.6g}; "
-          f"{report['parameters']:,} parameters in all; "
-          f"{report['kept_flops']:,} of {report['flops']:,} operations for one input")  # fmt: skip
+          f"{report['parameters']:,} parameters in all{operations}")  # fmt: skip
