@@ -47,7 +47,7 @@ def _execute(store: Store, run: Run, folder: Folder, device: str) -> None:
                 shown = now
             if pace.is_due(now):
                 folder.save(state, records)
-                pace.saved(now, time.perf_counter())
+                pace.spent(now, time.perf_counter())
         folder.finish(state, records, _made(device, time.perf_counter() - started))
     except Error as error:
         folder.fail(str(error), traceback.format_exc(), records)
@@ -59,7 +59,7 @@ def _execute(store: Store, run: Run, folder: Folder, device: str) -> None:
 
 
 class Pace:
-    """When to write a safe point: so seldom that writing takes at most `share` of the time."""
+    """When to do what is not the work itself, as to write a safe point: so seldom that it takes `share` of the time."""
 
     def __init__(self, share: float = 0.01, first: float = 0.3) -> None:
         self.share = share
@@ -68,7 +68,7 @@ class Pace:
     def is_due(self, now: float) -> bool:
         return now >= self.next
 
-    def saved(self, begin: float, end: float) -> None:
+    def spent(self, begin: float, end: float) -> None:
         self.next = end + (end - begin) / self.share
 
 
@@ -116,24 +116,26 @@ def carry_out(
     """
     depth = _depths(runs)
     seconds = {run: run.seconds() for run in depth}
-    missing = [run for run in depth if not store.folder(run).is_done]
+    folders = {run: store.folder(run) for run in depth}
+    missing = [run for run in depth if not folders[run].is_done]
     for run in missing:
         run.require()
     missing.sort(key=lambda run: (depth[run], -seconds[run]))  # the longest first, so that no core waits at the end
     left, total = {run: seconds[run] for run in missing}, sum(seconds.values())
     failures: dict[Run, str] = {}
-    told = float("-inf")
+    pace = Pace(first=0)  # asking all runs how far they are takes time of its own
     for outcome in engine.map(work, [(str(store.root.resolve()), run.settings(), device) for run in missing]):
         if outcome is not None:
             run = missing[outcome.index]
             left.pop(run)
             if outcome.error is not None:
                 failures[run] = outcome.error
-        if left and time.perf_counter() - told < 1:  # asking all runs how far they are takes time of its own
+        begin = time.perf_counter()
+        if left and not pace.is_due(begin):
             continue
-        told = time.perf_counter()
-        ahead = sum(length * (1 - store.folder(run).progress()) for run, length in left.items())
+        ahead = sum(length * (1 - folders[run].progress()) for run, length in left.items())
         tell(Progress(total - ahead, total, len(depth) - len(left), len(depth)))
+        pace.spent(begin, time.perf_counter())
     return failures
 
 
