@@ -98,7 +98,7 @@ def test_progress_reaches_the_end(store):
 
 def test_safe_points_take_a_small_share():
     pace = Pace(share=0.02, first=0)
-    pace.saved(begin=100.0, end=100.5)
+    pace.spent(begin=100.0, end=100.5)
     assert not pace.is_due(100.5 + 24.9)
     assert pace.is_due(100.5 + 25.1)
 
