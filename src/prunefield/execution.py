@@ -26,6 +26,7 @@ def obtain(store: Store, run: Run, *, device: str = "cpu") -> Result:
         obtain(store, need, device=device)
     folder = store.folder(run)
     if not folder.is_done:
+        run.require()
         with folder.lock:
             if not folder.is_done:
                 _execute(store, run, folder, device)

@@ -188,10 +188,12 @@ def test_own_files_must_not_change(tmp_path):
     assert task.shape == (3,)
     content = path.read_bytes()
     path.write_bytes(content)  # another time, the same bytes
+    task.require()
     assert task.classes == 2
     np.savez(path, x=np.zeros((20, 3)), y=np.arange(20) % 2)
+    assert task.sample(4, generator=torch.Generator()).x.count_nonzero()  # the copy is what this process goes on with
     with pytest.raises(UsageError, match="has changed since it was first read; delete"):
-        task.sample(1, generator=torch.Generator())
+        task.require()
 
 
 @pytest.mark.parametrize(

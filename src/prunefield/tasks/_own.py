@@ -13,6 +13,7 @@ from prunefield.errors import UsageError
 from prunefield.tasks._images import Images, open_shelf
 
 EVERY = 5  # of each class every fifth example is held out where the files name no test examples
+_seen: dict[Path, shelf.Shelf] = {}  # what this process has compared with its files; `require` does so again
 
 
 class Own(Images):
@@ -50,9 +51,19 @@ class Own(Images):
     def classes(self) -> int:
         return self._shelf.about["classes"]
 
+    def require(self) -> None:
+        _seen.pop(self.folder(), None)
+        super().require()
+
     @property
     def _shelf(self) -> shelf.Shelf:
-        folder, origin = self.folder(), self.origin
+        folder = self.folder()
+        if folder not in _seen:
+            _seen[folder] = self._open(folder)
+        return _seen[folder]
+
+    def _open(self, folder: Path) -> shelf.Shelf:
+        origin = self.origin
         if not origin.exists():
             raise UsageError(f"{self.kind()}: there is nothing at {origin}; name your files with path = '…'")
         stamps = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in self.files()]
