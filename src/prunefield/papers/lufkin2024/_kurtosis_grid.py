@@ -1,17 +1,20 @@
 """The grid of data models, ordered by their kurtosis, that `lufkin2024/fig5` and `lufkin2024/claim3.2` share."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prunefield.measure.localisation import participate
 from prunefield.papers import Scale
-from prunefield.papers.lufkin2024._frames import Frame
+from prunefield.papers._rows import rows
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
 from prunefield.tasks._discrimination import Discrimination
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 SHORT, LONG = (0.3, 0.7), (1.0, 2.0)  # the lengthscales of Fig. 8, and those of the authors' nearest sweep
 GAINS = (0.01, 0.3, 0.5, 0.7, 1.0, 1.5, 3.0, 100.0)
@@ -51,11 +54,11 @@ def list_runs(scale: Scale) -> list[Run]:
     return runs
 
 
-def tabulate(results: Mapping[Run, Result]) -> Frame:
+def tabulate(results: Mapping[Run, Result]) -> "DataFrame":
     """One row for each first weights of each run: the family, the excess kurtosis in closed form, the final IPR."""
     import pandas as pd
 
-    rows: list[dict[str, Any]] = []
+    fields: list[dict[str, Any]] = []
     for run, result in results.items():
         if isinstance(run, Neuron | Flow) and isinstance(run.task, Nlgp | Kur):
             task = run.task
@@ -68,22 +71,22 @@ def tabulate(results: Mapping[Run, Result]) -> Frame:
                 "size": task.size,
             }
             ipr = participate(result.records[-1].tensors["weights"])
-            rows += [{**known, "init": init, "ipr": value} for init, value in enumerate(ipr.tolist())]
-    return pd.DataFrame(rows)
+            fields += [{**known, "init": init, "ipr": value} for init, value in enumerate(ipr.tolist())]
+    return pd.DataFrame(fields)
 
 
-def average(table: Frame, source: str, setting: tuple[float, float]) -> Frame:
+def average(table: "DataFrame", source: str, setting: tuple[float, float]) -> "DataFrame":
     """Mean and deviation of the IPR over first weights, a row for each model of one lengthscale setting."""
     name = ", ".join(f"{length:g}" for length in setting)
-    rows = table[(table["source"] == source) & (table["setting"] == name)]
-    groups = rows.groupby(["family", "model", "size"], as_index=False, sort=False)
+    chosen = rows(table, source=source, setting=name)
+    groups = chosen.groupby(["family", "model", "size"], as_index=False, sort=False)
     found = groups.agg(excess=("excess", "first"), mean=("ipr", "mean"), deviation=("ipr", "std"), least=("ipr", "min"))
     return found.sort_values("excess", ignore_index=True)
 
 
-def shuffle(table: Frame) -> Frame:
+def shuffle(table: "DataFrame") -> "DataFrame":
     """Every field's IPR goes to a field of any other model of the same source: kurtosis says nothing any more."""
     mixed = table.copy()
-    for number, (_, rows) in enumerate(table.groupby(["source", "setting"])):
-        mixed.loc[rows.index, "ipr"] = rows["ipr"].sample(frac=1, random_state=number).to_numpy()
+    for number, (_, part) in enumerate(table.groupby(["source", "setting"])):
+        mixed.loc[part.index, "ipr"] = part["ipr"].sample(frac=1, random_state=number).to_numpy()
     return mixed

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.lufkin2024._frames import Frame
 from prunefield.papers.lufkin2024._kurtosis_grid import LONG, SHORT, average, list_runs, shuffle, tabulate
 from prunefield.runs import Result, Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 LOCAL, DIFFUSE = 6.0, 3.0  # IPR × N, as in Fig. 3: a flat field has 1, noise 3
 FAR = 1.0  # how far from 0 is "sufficiently"
 SOURCES = ("simulated", "Eq. 5")
 
 
-def _list_points(table: Frame) -> list[tuple[str, Frame]]:
+def _list_points(table: "DataFrame") -> "list[tuple[str, DataFrame]]":
     """Each source and setting with its models: IPR × N, mean and least."""
     found = []
     for source in SOURCES:
@@ -29,7 +29,7 @@ def _list_points(table: Frame) -> list[tuple[str, Frame]]:
     return found
 
 
-def _check_negative(table: Frame) -> Verdict:
+def _check_negative(table: "DataFrame") -> Verdict:
     good, seen, n = True, [], 0
     for name, points in _list_points(table):
         far = points.query(f"excess <= -{FAR}")
@@ -40,7 +40,7 @@ def _check_negative(table: Frame) -> Verdict:
     return Verdict("reproduced" if good else "not reproduced", "; ".join(seen), n)
 
 
-def _check_positive(table: Frame) -> Verdict:
+def _check_positive(table: "DataFrame") -> Verdict:
     good, seen, n = True, [], 0
     for name, points in _list_points(table):
         far = points.query(f"excess >= {FAR}")
@@ -65,7 +65,7 @@ def find_threshold(excess: np.ndarray, ipr: np.ndarray) -> float | None:
     return float(excess[last] + share * (excess[last + 1] - excess[last]))
 
 
-def _check_sign(table: Frame) -> Verdict:
+def _check_sign(table: "DataFrame") -> Verdict:
     found = {}
     for name, points in _list_points(table):
         if name.startswith("simulated") and len(points) < 10:
@@ -78,7 +78,7 @@ def _check_sign(table: Frame) -> Verdict:
     return Verdict("reproduced" if good else "not reproduced", text, len(found))
 
 
-def _mirror(table: Frame) -> Frame:
+def _mirror(table: "DataFrame") -> "DataFrame":
     """Positive excess kurtosis in the place of negative."""
     return table.assign(excess=-table["excess"])
 
@@ -124,10 +124,10 @@ class Claim3_2(Item):
     def runs(self, scale: Scale) -> list[Run]:
         return list_runs(scale)
 
-    def table(self, results: Mapping[Run, Result]) -> Frame:
+    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
         return tabulate(results)
 
-    def draw(self, table: Frame, results: Mapping[Run, Result]) -> "Figure":
+    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(10, 4), layout="constrained")

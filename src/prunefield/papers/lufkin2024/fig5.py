@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.lufkin2024._frames import Frame
+from prunefield.papers._rows import column, rows
 from prunefield.papers.lufkin2024._kurtosis_grid import LONG, SHORT, average, list_runs, shuffle, tabulate
 from prunefield.runs import Result, Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 COLOURS = {"NLGP": "#0072B2", "Kur": "#D55E00"}
 FULL, NONE, VISIBLE = 0.8, 0.1, 0.05  # "close to 1", "nearly zero" and "error bars … may not be visible"
@@ -19,11 +20,11 @@ ENOUGH = 20  # first weights for a deviation over them
 ZERO = 0.01  # NLGP(0.01) is taken as neither negative nor positive
 
 
-def _show(points: Frame) -> str:
+def _show(points: "DataFrame") -> str:
     return ", ".join(f"{model} ({x:+.2f}): {y:.2f}" for model, x, y in points[["model", "excess", "mean"]].to_numpy())
 
 
-def _check_negative(table: Frame) -> Verdict:
+def _check_negative(table: "DataFrame") -> Verdict:
     points = average(table, "simulated", SHORT).query(f"excess < -{ZERO}")
     good = bool(len(points)) and bool((points["mean"] >= FULL).all())
     other = average(table, "simulated", LONG).query(f"excess < -{ZERO}")
@@ -32,28 +33,28 @@ def _check_negative(table: Frame) -> Verdict:
     return Verdict("reproduced" if good else "not reproduced", f"ξ = (0.3, 0.7): {_show(points)}", len(points), note)
 
 
-def _check_positive(table: Frame) -> Verdict:
+def _check_positive(table: "DataFrame") -> Verdict:
     parts = [average(table, "simulated", setting).query(f"excess > {ZERO}") for setting in (SHORT, LONG)]
     good = all(len(part) and (part["mean"] <= NONE).all() for part in parts)
     seen = "; ".join(f"ξ = {name}: {_show(part)}" for name, part in zip(("(0.3, 0.7)", "(1, 2)"), parts, strict=True))
     return Verdict("reproduced" if good else "not reproduced", seen, sum(map(len, parts)))
 
 
-def _check_spread(table: Frame) -> Verdict:
+def _check_spread(table: "DataFrame") -> Verdict:
     points = average(table, "simulated", SHORT)
     worst = points.loc[points["deviation"].idxmax()]
     seen = f"deviation over first weights at most {worst['deviation']:.3f} ({worst['model']}), median "
     seen += f"{points['deviation'].median():.3f}"
-    if table["init"].max() + 1 < ENOUGH:
+    if max(column(table, "init")) + 1 < ENOUGH:
         return Verdict("not testable at this scale", seen, len(points), f"fewer than {ENOUGH} first weights")
     status = "reproduced" if worst["deviation"] <= VISIBLE else "not reproduced"
     return Verdict(status, seen, len(points))
 
 
-def _check_alike(table: Frame) -> Verdict:
+def _check_alike(table: "DataFrame") -> Verdict:
     points = average(table, "simulated", SHORT)
-    nlgp, kur = (points[points["family"] == family] for family in ("NLGP", "Kur"))
-    inside = kur[kur["excess"] <= nlgp["excess"].max()]
+    nlgp, kur = (rows(points, family=family) for family in ("NLGP", "Kur"))
+    inside = kur.query(f"excess <= {max(column(nlgp, 'excess'))}")
     gaps = np.abs(np.interp(inside["excess"], nlgp["excess"], nlgp["mean"]) - inside["mean"].to_numpy())
     seen = f"{len(inside)} Kur models against a curve through {len(nlgp)} NLGP models: largest gap {gaps.max():.2f}"
     if len(nlgp) < 5:
@@ -61,12 +62,12 @@ def _check_alike(table: Frame) -> Verdict:
     return Verdict("reproduced" if gaps.max() <= 0.15 else "not reproduced", seen, len(inside))
 
 
-def _lift(table: Frame) -> Frame:
+def _lift(table: "DataFrame") -> "DataFrame":
     """All data give what the most binary data give."""
     return table.assign(ipr=table["ipr"].max())
 
 
-def _reverse(table: Frame) -> Frame:
+def _reverse(table: "DataFrame") -> "DataFrame":
     """The Kur models in the reverse order."""
     kur = table["family"] == "Kur"
     reversed_ = table.copy()
@@ -124,10 +125,10 @@ class Fig5(Item):
     def runs(self, scale: Scale) -> list[Run]:
         return list_runs(scale)
 
-    def table(self, results: Mapping[Run, Result]) -> Frame:
+    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
         return tabulate(results)
 
-    def draw(self, table: Frame, results: Mapping[Run, Result]) -> "Figure":
+    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(10, 4), layout="constrained")

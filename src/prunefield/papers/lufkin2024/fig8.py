@@ -9,7 +9,7 @@ import torch
 from prunefield.measure.localisation import participate
 from prunefield.measure.trajectories import part_per_site
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.lufkin2024._frames import Frame
+from prunefield.papers._rows import column, rows
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
@@ -17,6 +17,7 @@ from prunefield.tasks.nlgp import Nlgp
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 LENGTHSCALES = (0.3, 0.7)
 RATE, INITS = 0.05, 4
@@ -38,55 +39,57 @@ ENOUGH = 1000  # of a batch: below it the noise of the batches alone parts the t
 BLUE, RED = "#0072B2", "#D55E00"
 
 
-def _judge(good: bool, table: Frame, text: str, n: int, note: str = "") -> Verdict:
-    if not good and table["batch"].min() < ENOUGH:
-        note = f"a batch of {table['batch'].min()} is too small for this: its noise parts simulation and flow"
+def _judge(good: bool, table: "DataFrame", text: str, n: int, note: str = "") -> Verdict:
+    batch = int(min(column(table, "batch")))
+    if not good and batch < ENOUGH:
+        note = f"a batch of {batch} is too small for this: its noise parts simulation and flow"
         return Verdict("not testable at this scale", text, n, note)
     return Verdict("reproduced" if good else "not reproduced", text, n, note)
 
 
-def _end(rows: Frame) -> Frame:
-    return rows[rows["time"] == rows["time"].max()]
+def _end(path: "DataFrame") -> "DataFrame":
+    return path.query("time == time.max()")
 
 
-def _by_noise(table: Frame) -> dict[tuple[int, float], Frame]:
+def _by_noise(table: "DataFrame") -> "dict[tuple[int, float], DataFrame]":
     """The rows of binary data by batch and init_scale, in the order of the runs."""
-    rows = table[table["model"] == BINARY]
-    return dict(iter(rows.groupby(["batch", "init_scale"], sort=False)))
+    binary = rows(table, model=BINARY)
+    noises = dict.fromkeys(zip(column(binary, "batch"), column(binary, "init_scale"), strict=True))
+    return {(int(batch), scale): rows(binary, batch=batch, init_scale=scale) for batch, scale in noises}
 
 
-def _part_early(rows: Frame) -> np.ndarray:
+def _part_early(paths: "DataFrame") -> np.ndarray:
     """The median distance over the size of the field before the simulated field is local, (inits,)."""
-    early = rows[(rows["ipr"] * rows["size"] < LOCAL) & (rows["time"] >= 1)]
+    early = paths.query(f"ipr * size < {LOCAL} and time >= 1")
     return (early["rms"] / early["scale"]).groupby(early["init"]).median().to_numpy(dtype=float)
 
 
-def _check_local(table: Frame) -> Verdict:
+def _check_local(table: "DataFrame") -> Verdict:
     import pandas as pd
 
-    end = pd.concat([_end(rows) for rows in _by_noise(table).values()])
+    end = pd.concat([_end(paths) for paths in _by_noise(table).values()])
     seen, told = (end[name].to_numpy() * end["size"].to_numpy() for name in ("ipr", "ipr_flow"))
     good = (seen >= LOCAL).all() and (told >= LOCAL).all()
     text = f"IPR·N at the end: simulated {seen.min():.1f}–{seen.max():.1f}, Eq. 5 {told.min():.1f}–{told.max():.1f}"
     return Verdict("reproduced" if good else "not reproduced", text, 2 * len(end))
 
 
-def _check_break(table: Frame) -> Verdict:
-    rows = next(iter(_by_noise(table).values()))
+def _check_break(table: "DataFrame") -> Verdict:
+    paths = next(iter(_by_noise(table).values()))
     jumps = []
-    for _, path in rows.groupby("init"):
+    for _, path in paths.groupby("init"):
         local = (path["ipr"] * path["size"] >= LOCAL).to_numpy()
         rms = path["rms"].to_numpy()
         if local.any() and not local.all():
             jumps.append(rms[local].max() / rms[~local].max())
     jumps = np.array(jumps)
-    good = len(jumps) == rows["init"].nunique() and (jumps >= 2).all()
+    good = len(jumps) == paths["init"].nunique() and (jumps >= 2).all()
     text = "largest distance once local over the largest before: " + ", ".join(f"{jump:.1f}" for jump in jumps)
     return _judge(bool(good), table, text if len(jumps) else "0 fields localise", max(1, len(jumps)))
 
 
-def _check_before(table: Frame) -> Verdict:
-    (_, first), *others = ((noise, _part_early(rows)) for noise, rows in _by_noise(table).items())
+def _check_before(table: "DataFrame") -> Verdict:
+    (_, first), *others = ((noise, _part_early(paths)) for noise, paths in _by_noise(table).items())
     text = "median rms distance over rms of the field before localising: " + ", ".join(f"{x:.2f}" for x in first)
     note = "; ".join(
         f"batch {batch:,}, init_scale {scale:g}: {part.min():.2f}–{part.max():.2f}" for (batch, scale), part in others
@@ -94,8 +97,8 @@ def _check_before(table: Frame) -> Verdict:
     return _judge(bool((first <= 0.25).all()), table, text, len(first), note)
 
 
-def _check_noise(table: Frame) -> Verdict:
-    parts = {noise: _part_early(rows) for noise, rows in _by_noise(table).items()}
+def _check_noise(table: "DataFrame") -> Verdict:
+    parts = {noise: _part_early(paths) for noise, paths in _by_noise(table).items()}
     (batch, scale), first = next(iter(parts.items()))
     ratios = {other: np.median(part / first) for (other, same), part in parts.items() if same == scale}
     text = f"batch {batch:,}: {np.median(first):.2f}"
@@ -107,29 +110,28 @@ def _check_noise(table: Frame) -> Verdict:
     return Verdict("not testable at this scale", text, len(first), "there is one batch only")
 
 
-def _check_never(table: Frame) -> Verdict:
-    rows = table[(table["model"] == GAUSSIAN) & (table["time"] >= 1)]
-    rows = rows[rows["init"] == 0]
-    highest = float((_end(rows)["ipr"] * rows["size"].iloc[0]).max())
-    worst, typical = rows["rms"].max(), float((rows["rms"] / rows["scale"]).median())
+def _check_never(table: "DataFrame") -> Verdict:
+    path = rows(table, model=GAUSSIAN, init=0).query("time >= 1")
+    highest = max(column(_end(path), "ipr")) * column(path, "size")[0]
+    worst, typical = max(column(path, "rms")), float(np.median(path["rms"] / path["scale"]))
     good = highest <= DIFFUSE and typical <= 0.25
     text = f"IPR·N {highest:.2f} at the end; rms distance at most {worst:.4f}, median {typical:.2f} of the field's rms"
     note = "The printed axis ends at 0.004; as ‘ℓ2’ it can only be the rms, ℓ2/√N." if good else ""
-    return _judge(good, table, text, len(rows), note)
+    return _judge(good, table, text, len(path), note)
 
 
-def _swap(table: Frame) -> Frame:
+def _swap(table: "DataFrame") -> "DataFrame":
     """Gaussian data in the place of binary data, and the other way round."""
-    return table.assign(model=table["model"].map({BINARY: GAUSSIAN, GAUSSIAN: BINARY}))
+    return table.replace({"model": {BINARY: GAUSSIAN, GAUSSIAN: BINARY}})
 
 
-def _level(table: Frame) -> Frame:
+def _level(table: "DataFrame") -> "DataFrame":
     """The distance of the first batch with every batch."""
     first = _part_early(next(iter(_by_noise(table).values())))
     return table.assign(rms=table["scale"] * first[table["init"]])
 
 
-def _mix(table: Frame) -> Frame:
+def _mix(table: "DataFrame") -> "DataFrame":
     """Each simulation beside the flow of the next first weights."""
     return table.assign(rms=table["rms_other"])
 
@@ -206,7 +208,7 @@ class Fig8(Item):
             runs.append(Flow(time=time, record_every=every, **start))
         return runs
 
-    def table(self, results: Mapping[Run, Result]) -> Frame:
+    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
         import pandas as pd
 
         frames = []
@@ -223,12 +225,12 @@ class Fig8(Item):
                 "rms_other": part_per_site(seen, -told if neuron.inits == 1 else told.roll(1, 1)),
                 "scale": seen.square().mean(-1).sqrt(),
             }
-            flat = {name: column.flatten().numpy() for name, column in columns.items()}
+            flat = {name: values.flatten().numpy() for name, values in columns.items()}
             known = {"model": neuron.task.title, "batch": neuron.batch, "init_scale": neuron.init_scale}
             frames.append(pd.DataFrame({**known, **flat}))
         return pd.concat(frames, ignore_index=True)
 
-    def draw(self, table: Frame, results: Mapping[Run, Result]) -> "Figure":
+    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
 
         neurons = [run for run in results if isinstance(run, Neuron)]
@@ -238,8 +240,7 @@ class Fig8(Item):
         ]
         figure = Figure(figsize=(13, 2.1 * len(shown)), layout="constrained")
         for axes, (run, init) in zip(figure.subplots(len(shown), 5, squeeze=False), shown, strict=True):
-            same = {"model": run.task.title, "batch": run.batch, "init_scale": run.init_scale, "init": init}
-            path = table[np.logical_and.reduce([table[name] == value for name, value in same.items()])]
+            path = rows(table, model=run.task.title, batch=run.batch, init_scale=run.init_scale, init=init)
             axes[0].plot(path["time"], path["ipr"], color=BLUE, label="simulated")
             axes[0].plot(path["time"], path["ipr_flow"], "--", color=RED, label="Eq. 5")
             axes[0].set_ylabel(f"{run.task.title}, batch {run.batch:,}\ninit_scale {run.init_scale:g}\nIPR")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.lufkin2024._frames import Frame
+from prunefield.papers._rows import column, rows
 from prunefield.papers.lufkin2024.fig3 import RATE, STEPS
 from prunefield.papers.lufkin2024.fig3 import SIZES as FIG3
 from prunefield.runs import Result, Run
@@ -18,6 +18,7 @@ from prunefield.tasks.nlgp import Nlgp
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 TIMES = (0.0, 5.0, 10.0, 20.0, 40.0, 70.0, 100.0)
 SIZES = (10, 20, 40, 80, 160)  # N
@@ -25,51 +26,52 @@ SAMPLES: dict[Scale, int] = {"smoke": 80_000, "laptop": 400_000, "paper": 8_000_
 GAUSSIAN, BINARY = "NLGP(0.01)", "Ising"
 
 
-def _errors(rows: Frame) -> np.ndarray:
+def _errors(chosen: "DataFrame") -> np.ndarray:
     """Relative errors of Eq. 5 over first weights, from means of squares, as single squares may be negative."""
-    means = rows.groupby(["size", "time"])[["distance", "drive"]].mean()
+    means = chosen.pivot_table(index=["size", "time"], values=["distance", "drive"])
     return np.sqrt(np.clip(means["distance"].to_numpy() / means["drive"].to_numpy(), 0, None))
 
 
-def _check_gaussian(table: Frame) -> Verdict:
-    rows = table.query(f"model == '{GAUSSIAN}' and path == 'simulated'")
+def _check_gaussian(table: "DataFrame") -> Verdict:
+    chosen = rows(table, model=GAUSSIAN, path="simulated")
     # Under the hypothesis each distance has mean 0 and the deviation `noise`; the fields are many, so 4 of it.
-    worst = float((rows["distance"] / rows["noise"]).abs().max())
-    seen = f"distance at most {worst:.1f} of its noise; relative error {_errors(rows).max():.3f} or less, IPR·N up to "
-    seen += f"{(rows['ipr'] * rows['size']).max():.0f}"
-    return Verdict("reproduced" if worst <= 4 else "not reproduced", seen, len(rows))
+    worst = float(np.abs(chosen["distance"] / chosen["noise"]).max())
+    seen = f"distance at most {worst:.1f} of its noise; relative error {_errors(chosen).max():.3f} or less, IPR·N up "
+    seen += f"to {(chosen['ipr'] * chosen['size']).max():.0f}"
+    return Verdict("reproduced" if worst <= 4 else "not reproduced", seen, len(chosen))
 
 
-def _check_early(table: Frame) -> Verdict:
-    rows = table.query(f"model == '{BINARY}' and path == 'simulated' and time == 0")
-    (error,) = _errors(rows)
-    seen = f"relative error of Eq. 5 at the first weights, N = {rows['size'].iloc[0]}: {error:.3f}"
-    return Verdict("reproduced" if error <= 0.1 else "not reproduced", seen, len(rows))
+def _check_early(table: "DataFrame") -> Verdict:
+    chosen = rows(table, model=BINARY, path="simulated", time=0)
+    (error,) = _errors(chosen)
+    seen = f"relative error of Eq. 5 at the first weights, N = {chosen['size'].iloc[0]}: {error:.3f}"
+    return Verdict("reproduced" if error <= 0.1 else "not reproduced", seen, len(chosen))
 
 
-def _check_vanishing(table: Frame) -> Verdict:
-    rows = table.query(f"model == '{BINARY}' and path == 'first'")
-    errors, sizes = _errors(rows), sorted(rows["size"].unique())
+def _check_vanishing(table: "DataFrame") -> Verdict:
+    chosen = rows(table, model=BINARY, path="first")
+    errors, sizes = _errors(chosen), sorted(chosen["size"].unique())
     seen = ", ".join(f"N = {size}: {error:.3f}" for size, error in zip(sizes, errors, strict=True))
-    noise = rows.groupby("size")[["noise", "drive"]].mean()
-    floor = float(np.sqrt(noise["noise"] / noise["drive"] / np.sqrt(rows["init"].nunique())).iloc[-1])
+    means = chosen.pivot_table(index="size", values=["noise", "drive"])
+    noise, drive = (column(means, name)[-1] for name in ("noise", "drive"))
+    floor = float(np.sqrt(noise / drive / np.sqrt(chosen["init"].nunique())))
     good = errors[-1] <= max(errors[0] / 2, floor)
-    return Verdict("reproduced" if good else "not reproduced", f"{seen} (noise floor {floor:.3f})", len(rows))
+    return Verdict("reproduced" if good else "not reproduced", f"{seen} (noise floor {floor:.3f})", len(chosen))
 
 
-def _check_breakdown(table: Frame) -> Verdict:
-    rows = table.query(f"model == '{BINARY}' and path == 'simulated'")
-    errors, times = _errors(rows), sorted(rows["time"].unique())
-    ipr = rows.groupby("time")["ipr"].mean().to_numpy() * rows["size"].iloc[0]
+def _check_breakdown(table: "DataFrame") -> Verdict:
+    chosen = rows(table, model=BINARY, path="simulated")
+    errors, times = _errors(chosen), sorted(chosen["time"].unique())
+    ipr = chosen.pivot_table(index="time", values="ipr")["ipr"].to_numpy() * chosen["size"].iloc[0]
     seen = ", ".join(f"t = {t:g} (IPR·N {p:.1f}): {e:.2f}" for t, p, e in zip(times, ipr, errors, strict=True))
     good = ipr[-1] >= 6 and errors[-1] >= 3 * max(errors[0], 0.03)
     note = f"The error rises {errors[-1] / errors[0]:.1f} times." if errors[0] > 0 else ""
-    return Verdict("reproduced" if good else "not reproduced", f"relative error at {seen}", len(rows), note)
+    return Verdict("reproduced" if good else "not reproduced", f"relative error at {seen}", len(chosen), note)
 
 
-def _check_sign(table: Frame) -> Verdict:
-    rows = table.query("path == 'simulated' and time == 0")
-    means = rows.groupby("model")[["distance", "wrong", "drive"]].mean().clip(lower=0)
+def _check_sign(table: "DataFrame") -> Verdict:
+    chosen = rows(table, path="simulated", time=0)
+    means = chosen.pivot_table(index="model", values=["distance", "wrong", "drive"]).clip(lower=0)
     right, printed = (np.sqrt(means[name] / means["drive"]) for name in ("distance", "wrong"))
     seen = "; ".join(
         f"{model}: as printed {printed[model]:.2f}, with a minus {right[model]:.3f}" for model in means.index
@@ -79,10 +81,10 @@ def _check_sign(table: Frame) -> Verdict:
         "∇L has −2E[Y 1(⟨w,X⟩ ≥ 0)X]; with the printed + the neuron would flee its target. Eq. 10 follows from the "
         "minus, but sums the covariances over y = 1..K where it must be 0..K−1."
     )
-    return Verdict(status, f"relative error of ∇L at the first weights; {seen}", len(rows), note)
+    return Verdict(status, f"relative error of ∇L at the first weights; {seen}", len(chosen), note)
 
 
-def _spoil(table: Frame) -> Frame:
+def _spoil(table: "DataFrame") -> "DataFrame":
     """A flow that is wrong by a third everywhere, at all N."""
     return table.assign(distance=table["drive"] / 9, wrong=table["drive"])
 
@@ -155,10 +157,10 @@ class Lemma3_1(Item):
             along.append(Gradient(of=start, task=task, samples=samples))
         return along
 
-    def table(self, results: Mapping[Run, Result]) -> Frame:
+    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
         import pandas as pd
 
-        rows = []
+        fields = []
         for run, result in results.items():
             if not isinstance(run, Gradient):
                 continue
@@ -167,27 +169,27 @@ class Lemma3_1(Item):
             for record in result.records:
                 columns = {name: tensor.tolist() for name, tensor in sorted(record.tensors.items())}
                 for init in range(len(columns["ipr"])):
-                    found = {name: column[init] for name, column in columns.items()}
-                    rows.append({**known, "time": record["time"], "init": init, **found})
-        return pd.DataFrame(rows)
+                    found = {name: values[init] for name, values in columns.items()}
+                    fields.append({**known, "time": record["time"], "init": init, **found})
+        return pd.DataFrame(fields)
 
-    def draw(self, table: Frame, results: Mapping[Run, Result]) -> "Figure":
+    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(10, 4), layout="constrained")
         left, right = figure.subplots(1, 2)
         for model, colour in ((BINARY, "#0072B2"), (GAUSSIAN, "#D55E00")):
-            rows = table.query(f"model == '{model}' and path == 'simulated'")
-            left.plot(sorted(rows["time"].unique()), _errors(rows), "o-", color=colour, label=f"{model} data")
+            chosen = rows(table, model=model, path="simulated")
+            left.plot(sorted(chosen["time"].unique()), _errors(chosen), "o-", color=colour, label=f"{model} data")
         twin = left.twinx()
-        rows = table.query(f"model == '{BINARY}' and path == 'simulated'")
-        twin.plot(sorted(rows["time"].unique()), rows.groupby("time")["ipr"].mean(), ":", color="#777777")
+        chosen = rows(table, model=BINARY, path="simulated")
+        twin.plot(sorted(chosen["time"].unique()), chosen.groupby("time")["ipr"].mean(), ":", color="#777777")
         twin.set_ylabel("IPR of the weights (dotted)")
         left.set_xlabel("time at which the weights were taken")
         left.set_ylabel("relative error of Eq. 5")
         left.legend(frameon=False)
-        rows = table.query(f"model == '{BINARY}' and path == 'first'")
-        right.plot(sorted(rows["size"].unique()), _errors(rows), "o-", color="#0072B2")
+        chosen = rows(table, model=BINARY, path="first")
+        right.plot(sorted(chosen["size"].unique()), _errors(chosen), "o-", color="#0072B2")
         right.set_xscale("log")
         right.set_xlabel("N, Ising data, first weights")
         right.set_ylabel("relative error of Eq. 5")

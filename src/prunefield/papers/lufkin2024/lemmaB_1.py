@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.lufkin2024._frames import Frame
+from prunefield.papers._rows import column, rows
 from prunefield.papers.lufkin2024.fig3 import Fig3
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
@@ -16,6 +16,7 @@ from prunefield.theory.amplifier import SLOPE, cubic, differentiate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 GRID = torch.linspace(-1, 1, 41, dtype=torch.float64)
 
@@ -34,11 +35,7 @@ def measure_derivatives(task: Discrimination) -> tuple[float, float]:
     return float(found[0]), 6 * float(found[1])
 
 
-def _first(table: Frame) -> Frame:
-    return table.groupby("model", sort=False).first()
-
-
-def _check_odd(table: Frame) -> Verdict:
+def _check_odd(table: "DataFrame") -> Verdict:
     sums = [
         float(np.abs(part["phi"].to_numpy() + part["phi"].to_numpy()[::-1]).max()) for _, part in table.groupby("model")
     ]
@@ -46,41 +43,46 @@ def _check_odd(table: Frame) -> Verdict:
     return Verdict(status, f"|φ(a) + φ(−a)| ≤ {max(sums):.1e} on {len(GRID)} points of [−1, 1]", len(table))
 
 
-def _check_derivatives(table: Frame) -> Verdict:
+def _check_derivatives(table: "DataFrame") -> Verdict:
     good, seen = [], []
-    for model, row in _first(table).iterrows():
-        slope, third = differentiate(row["kurtosis"])
-        good += [abs(row["slope"] - slope) < 1e-4, abs(row["third"] - third) < 0.02 * max(1, abs(third))]
-        seen.append(f"{model}: φ′ {row['slope']:.4f} ({slope:.4f}), φ‴ {row['third']:+.4f} ({third:+.4f})")
+    first = table.drop_duplicates("model")
+    found = (column(first, name) for name in ("kurtosis", "slope", "third"))
+    for model, kurtosis, near, bend in zip(first["model"], *found, strict=True):
+        slope, third = differentiate(kurtosis)
+        good += [abs(near - slope) < 1e-4, abs(bend - third) < 0.02 * max(1, abs(third))]
+        seen.append(f"{model}: φ′ {near:.4f} ({slope:.4f}), φ‴ {bend:+.4f} ({third:+.4f})")
     text = "; ".join(seen) + " (in brackets by the lemma)"
     return Verdict("reproduced" if all(good) else "not reproduced", text, len(good), "The printed κ4σ4 is κσ⁴.")
 
 
-def _check_sign(table: Frame) -> Verdict:
-    rows = _first(table)
-    bend, excess = np.sign(rows["third"]), np.sign(rows["kurtosis"] - 3)
+def _check_sign(table: "DataFrame") -> Verdict:
+    first = table.drop_duplicates("model")
+    bend, excess = np.sign(first["third"]), np.sign(first["kurtosis"] - 3)
     seen = "; ".join(
-        f"{m}: κ − 3 = {row['kurtosis'] - 3:+.4f}, φ‴(0) = {row['third']:+.4f}" for m, row in rows.iterrows()
+        f"{row['model']}: κ − 3 = {row['kurtosis'] - 3:+.4f}, φ‴(0) = {row['third']:+.4f}"
+        for _, row in first.iterrows()
     )
     status = "reproduced" if (bend == excess).all() else "corrected" if (bend == -excess).all() else "not reproduced"
     note = "φ is super-linear where κ < 3, that is where the excess kurtosis is negative, as §3.2 has it."
-    return Verdict(status, seen, len(rows), note)
+    return Verdict(status, seen, len(first), note)
 
 
-def _check_cubic(table: Frame) -> Verdict:
-    near = table[table["a"].abs() <= 0.501]
-    gap = (near["phi"] - near["cubic"]).abs().groupby(near["model"]).max()
-    line = (near["phi"] - SLOPE * near["a"]).abs().groupby(near["model"]).max()
-    seen = "; ".join(f"{model}: cubic off by {gap[model]:.4f}, the line by {line[model]:.4f}" for model in gap.index)
-    bent = line > 1e-3
-    good = bool((gap[bent] < line[bent] / 2).all()) and bool(bent.any())
+def _check_cubic(table: "DataFrame") -> Verdict:
+    near = table.query("-0.501 <= a <= 0.501")
+    near = near.assign(gap=np.abs(near["phi"] - near["cubic"]), line=np.abs(near["phi"] - SLOPE * near["a"]))
+    worst = near.pivot_table(index="model", values=["gap", "line"], aggfunc="max")
+    seen = "; ".join(
+        f"{model}: cubic off by {row['gap']:.4f}, the line by {row['line']:.4f}" for model, row in worst.iterrows()
+    )
+    bent = worst.query("line > 1e-3")
+    good = len(bent) > 0 and bool((bent["gap"] < bent["line"] / 2).all())
     note = "" if good else "With heavy tails the cubic is soon worse than the line, as φ turns back to it."
-    return Verdict("reproduced" if good else "not reproduced", f"|a| ≤ 0.5; {seen}", len(gap), note)
+    return Verdict("reproduced" if good else "not reproduced", f"|a| ≤ 0.5; {seen}", len(worst), note)
 
 
-def _flatten(table: Frame) -> Frame:
+def _flatten(table: "DataFrame") -> "DataFrame":
     """Every marginal law has Ising's φ, but keeps its kurtosis."""
-    ising = table[table["model"] == "Ising"]
+    ising = rows(table, model="Ising")
     other = table.merge(ising[["a", "phi", "slope", "third"]], on="a", suffixes=("_own", ""))
     return other.drop(columns=["phi_own", "slope_own", "third_own"])
 
@@ -126,27 +128,27 @@ class LemmaB_1(Item):
     def runs(self, scale: Scale) -> list[Run]:
         return [run for run in Fig3().runs(scale) if isinstance(run, Flow)]
 
-    def table(self, results: Mapping[Run, Result]) -> Frame:
+    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
         import pandas as pd
 
         tasks = dict.fromkeys(run.task for run in results if isinstance(run, Flow))
         return pd.DataFrame([row for task in tasks for row in _rows(task)])
 
-    def draw(self, table: Frame, results: Mapping[Run, Result]) -> "Figure":
+    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
 
         models = list(dict.fromkeys(table["model"]))
         figure = Figure(figsize=(11, 6), layout="constrained")
         axes = figure.subplots(2, len(models), squeeze=False)
         for above, below, model in zip(*axes, models, strict=True):
-            rows = table[table["model"] == model]
-            line = SLOPE * rows["a"]
-            above.plot(rows["a"], line, "--", color="#777777", label="√(2/π) a")
-            above.plot(rows["a"], rows["phi"], color="black", label="φ")
-            above.plot(rows["a"], rows["cubic"], ":", color="#D55E00", linewidth=2, label="cubic")
-            above.set_title(f"{model}, κ = {rows['kurtosis'].iloc[0]:.4g}")
-            below.plot(rows["a"], rows["phi"] - line, color="black")
-            below.plot(rows["a"], rows["cubic"] - line, ":", color="#D55E00", linewidth=2)
+            part = rows(table, model=model)
+            line = SLOPE * part["a"]
+            above.plot(part["a"], line, "--", color="#777777", label="√(2/π) a")
+            above.plot(part["a"], part["phi"], color="black", label="φ")
+            above.plot(part["a"], part["cubic"], ":", color="#D55E00", linewidth=2, label="cubic")
+            above.set_title(f"{model}, κ = {part['kurtosis'].iloc[0]:.4g}")
+            below.plot(part["a"], part["phi"] - line, color="black")
+            below.plot(part["a"], part["cubic"] - line, ":", color="#D55E00", linewidth=2)
             below.set_xlabel("a")
             for axis in (above, below):
                 axis.set_xticks([-1, -0.5, 0, 0.5, 1])

@@ -8,7 +8,7 @@ import numpy as np
 
 from prunefield.measure.localisation import locate, separate
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.lufkin2024._frames import Frame
+from prunefield.papers._rows import column, rows
 from prunefield.papers.lufkin2024.fig3 import RATE, SIZES, STEPS
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
@@ -19,6 +19,7 @@ from prunefield.tasks.nlgp import Nlgp
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 ISING, SWEEP = Ising(), Nlgp(g=3.0, lengthscales=(1.0, 2.0))
 BATCHES: dict[Scale, tuple[int, ...]] = {
@@ -32,10 +33,10 @@ ENOUGH = 20  # first weights
 FAR = 3  # sites: a peak that is so far off belongs to another neighbourhood, as ξ₁ ≤ 2
 
 
-def _count(table: Frame, model: str, amplifier: str) -> dict[int, tuple[int, int, int]]:
+def _count(table: "DataFrame", model: str, amplifier: str) -> dict[int, tuple[int, int, int]]:
     """For each batch: how many peaks are equal, how many within one site, of how many."""
-    rows = table.query(f"model == '{model}' and amplifier == '{amplifier}'")
-    parts = {int(str(batch)): part["gap"].to_numpy() for batch, part in rows.groupby("batch")}
+    chosen = rows(table, model=model, amplifier=amplifier)
+    parts = {int(str(batch)): part["gap"].to_numpy() for batch, part in chosen.groupby("batch")}
     return {batch: (int((gap == 0).sum()), int((gap <= 1).sum()), len(gap)) for batch, gap in parts.items()}
 
 
@@ -50,7 +51,7 @@ def reach(count: int, n: int) -> float:
 
 
 def _check_peaks(model: str, note: str):
-    def check(table: Frame) -> Verdict:
+    def check(table: "DataFrame") -> Verdict:
         counts = {amplifier: _count(table, model, amplifier) for amplifier in COLOURS}
         seen = "; ".join(
             f"batch {batch}, {amplifier} φ: {same} of {n} equal, {near} within ±1"
@@ -72,18 +73,18 @@ def _check_peaks(model: str, note: str):
     return check
 
 
-def _check_far(table: Frame) -> Verdict:
-    largest = table[table["batch"] == table.groupby("model")["batch"].transform("max")]
-    missed = largest[(largest["gap"] > 0) & (largest["amplifier"] == "cubic")]["gap"].to_numpy()
+def _check_far(table: "DataFrame") -> Verdict:
+    largest = table.assign(most=table.groupby("model")["batch"].transform("max")).query("batch == most")
+    missed = largest.query("gap > 0 and amplifier == 'cubic'")["gap"].to_numpy()
     shown = ", ".join(str(gap) for gap in sorted(missed)) or "none"
     seen = f"distances of the {len(missed)} peaks that differ at the largest batch, both data: {shown}"
-    if table["init"].max() + 1 < ENOUGH or not len(missed):
+    if max(column(table, "init")) + 1 < ENOUGH or not len(missed):
         note = f"no peak differs, or there are fewer than {ENOUGH} first weights"
         return Verdict("not testable at this scale", seen, len(largest), note)
     return Verdict("reproduced" if (missed >= FAR).all() else "not reproduced", seen, len(missed))
 
 
-def _shift(table: Frame) -> Frame:
+def _shift(table: "DataFrame") -> "DataFrame":
     """Each flow is compared with the simulation of the next first weights."""
     return table.assign(gap=table["gap_other"])
 
@@ -146,7 +147,7 @@ class Section4_2(Item):
         ]
         return [*neurons, *flows]
 
-    def table(self, results: Mapping[Run, Result]) -> Frame:
+    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
         import pandas as pd
 
         pairs = [
@@ -157,7 +158,7 @@ class Section4_2(Item):
         ]
         return pd.DataFrame([row for neuron, flow in pairs for row in _rows(neuron, flow, results)])
 
-    def draw(self, table: Frame, results: Mapping[Run, Result]) -> "Figure":
+    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(10, 4), layout="constrained")
