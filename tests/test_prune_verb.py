@@ -50,6 +50,15 @@ def frozen():
 def bare():
     return nn.ReLU()
 
+def pair():
+    class Pair(nn.Linear):
+        def forward(self, x):
+            return {"logits": super().forward(x)}
+    return Pair(4, 3)
+
+def normed():
+    return nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
+
 def broken():
     raise RuntimeError("two\\nlines")
 """
@@ -127,6 +136,31 @@ def test_a_saved_network_needs_no_code(pruned, capsys):
     assert "keeps no weight\n" in told.err
 
 
+@pytest.mark.parametrize(
+    ("named", "layers"),
+    [
+        ("skip=2", {"0.weight"}),
+        ("skip=2.*", {"0.weight"}),
+        ('skip=["2"],also=["0.bias","1"]', {"0.weight", "0.bias", "1.weight", "1.bias"}),
+    ],
+)
+def test_what_is_pruned_can_be_named_in_the_shell(named, layers, capsys):
+    assert prune("--shape", "4", "--density", "1/2", "--score", f"random,{named}", "--json", model="normed") == 0
+    assert {row["layer"] for row in json.loads(capsys.readouterr().out)["layers"]} == layers
+
+
+@pytest.mark.parametrize("wrap", ["module.", "_orig_mod.", ""])
+@pytest.mark.parametrize("key", ["model", "state_dict", None])
+def test_checkpoints_as_trainers_write_them(wrap, key, capsys):
+    torch.manual_seed(1)
+    twin = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
+    state = {wrap + name: item for name, item in twin.state_dict().items()}
+    torch.save({key: state, "epoch": 3} if key else state, "twin.pt")
+    options = ["--weights", "twin.pt", "--score", "magnitude", "--density", "0.5", "--shape", "4"]
+    assert prune(*options, model="normed") == 0
+    assert Mask.load("mask.safetensors") == Mask.keep(Magnitude()(twin, generator=torch.Generator()), 0.5)
+
+
 def test_weights_of_torch_are_read(capsys):
     torch.manual_seed(1)
     twin = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(64, 3))
@@ -166,6 +200,21 @@ def test_an_emptied_layer_is_warned_of(capsys):
         (["--shape", "4", "--density", "0.5"], "nett", "cannot make own_nets_for_prune:nett"),
         (["--shape", "4", "--density", "0.5"], "broken", "RuntimeError: two lines"),
         (["--shape", "4", "--density", "0.5"], "frozen", "is frozen"),
+        (["--shape", "4", "--density", "0.5"], "pair", "must give a tensor (examples, classes), it gives dict"),
+        (["--shape", "4", "--density", "1/0"], "zero", "density is the kept fraction"),
+        (
+            ["--shape", "4", "--density", "1/2", "--batch", "1", "--score", "snip,mode=train"],
+            "normed",
+            "snip cannot score",
+        ),
+        (
+            ["--shape", "4", "--density", "0.5", "--score", "snip,skip=heads"],
+            "normed",
+            "no weight 'heads'; its weights are",
+        ),
+        (["--shape", "4", "--density", "0.5", "--alpha", "0.1"], "normed", "add --sample last"),
+        (["--inputs", "normal,side=3", "--density", "0.5"], "normed", "--inputs normal has no settings"),
+        (["--shape", "4", "--density", "0.5", "--device", "nothing"], "normed", "no device 'nothing' here"),
         (["--shape", "4", "--density", "0.5"], "bare", "no weights to prune"),
         (
             ["--shape", "4", "--density", "0.5"],

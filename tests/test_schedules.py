@@ -1,6 +1,7 @@
 """Iterated pruning: densities, counts, nesting, an independent loop, and what it refuses."""
 
 import copy
+import itertools
 import math
 
 import pytest
@@ -11,6 +12,7 @@ from prunefield.errors import UsageError
 from prunefield.inputs import draw_batch
 from prunefield.masks import Mask
 from prunefield.schedules import plan, shrink
+from prunefield.scores import Score
 from prunefield.scores.synflow import Synflow
 from prunefield.seeds import generator
 from prunefield.selection import count
@@ -115,3 +117,36 @@ def test_made_up_inputs():
         draw_batch("norml", 2, (3,), 2, generator=generator(0, "x"))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="at least 1"):
         draw_batch("ones", 0, (3,), 2, generator=generator(0, "x"))
+
+
+def test_a_mask_of_some_layers_leaves_the_iterations_as_they_are(net):
+    torch.manual_seed(0)
+    sizes = (64, 64, 64, 64, 10)
+    layers = [nn.Sequential(nn.Linear(a, b), nn.ReLU()) for a, b in itertools.pairwise(sizes)]
+    deep, score = nn.Sequential(*layers), Synflow(shape=(64,))
+    part = Mask({"3.0.weight": torch.rand(10, 64) < 0.5})
+    rest = {name: torch.ones(weight.shape) > 0 for name, weight in score.weights(deep).items() if name not in part}
+    found, whole = (
+        shrink(deep, score, 0.005, generator=generator(0, "mask"), iterations=100, mask=given)
+        for given in (part, Mask({**rest, **part}))
+    )
+    assert found == whole
+    assert all(found.counts().values())
+
+
+def test_what_a_mask_says_of_skipped_layers_stays(net):
+    first = Mask.keep({name: weight.abs() for name, weight in Synflow().weights(net).items()}, 0.2)
+    skipped, *_ = first
+    score = Score.parse({"kind": "magnitude", "skip": skipped})
+    second = shrink(net, score, 0.1, generator=generator(0, "mask"), mask=first)
+    assert second.keys() == first.keys()
+    assert torch.equal(second[skipped], first[skipped])
+    assert second & first == second
+
+
+def test_a_density_may_be_a_fraction(net):
+    half, third = (shrink(net, "magnitude", density, generator=generator(0, "m")) for density in ("1/2", "1/3"))
+    assert sum(half.counts().values()) == count(half.total, 0.5)
+    assert sum(third.counts().values()) == -(-third.total // 3)
+    with pytest.raises(UsageError, match="density is the kept fraction"):
+        plan("1/0", 1)

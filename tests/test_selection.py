@@ -136,3 +136,23 @@ def test_a_sample_of_a_million_finds_the_same_threshold_as_a_sort():
     for number in (1, 20_000, 300_000, int(alive.sum()) - 7_000, int(alive.sum())):
         threshold = values[alive].sort(descending=True).values[number - 1]
         assert torch.equal(selection.largest(values, number, alive), alive & (values >= threshold))
+
+
+def test_a_floor_counts_for_each_layer_where_each_has_its_own_count():
+    scores = {"a": torch.arange(1.0, 11), "b": torch.arange(1.0, 11)}
+    assert Mask.keep(scores, 0.1, scope="layer", floor=3).counts() == {"a": 3, "b": 3}
+    within = Mask({"a": torch.arange(10) < 2, "b": torch.ones(10) > 0})
+    assert Mask.keep(scores, 0.1, scope="layer", floor=3, within=within).counts() == {"a": 2, "b": 3}
+
+
+@pytest.mark.parametrize("scope", ["global", "layer", "uniform", "erk"])
+def test_an_empty_layer_does_no_harm(scope):
+    scores = {"a": torch.arange(1.0, 11).reshape(2, 5), "b": torch.empty(0, 0)}
+    assert Mask.keep(scores, 0.5, scope=scope).counts() == {"a": 5, "b": 0}
+    drawn = Mask.sample(scores, 0.5, scope=scope, alpha=0.5, generator=generator(0, "mask"))
+    assert drawn.counts() == {"a": 5, "b": 0}
+
+
+def test_complex_scores_are_refused():
+    with pytest.raises(UsageError, match="'a' are complex numbers"):
+        Mask.keep({"a": torch.ones(3, dtype=torch.complex64)}, 0.5)

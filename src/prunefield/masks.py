@@ -103,7 +103,7 @@ class Mask(Mapping[str, Tensor]):
     @classmethod
     def from_module(cls, net: nn.Module) -> Self:
         """The masks of `torch.nn.utils.prune` in `net`; without any, its non-zero linear and convolution weights."""
-        state = net.state_dict()
+        state = getattr(net, "_orig_mod", net).state_dict()  # torch.compile wraps it
         names = [key.removesuffix("_mask") for key in state if key.endswith("_mask")]
         kept = {name: state[f"{name}_mask"] != 0 for name in names if f"{name}_orig" in state}
         return cls(kept or {name: weight.detach() != 0 for name, weight in layer_weights(net).items()})
@@ -167,7 +167,11 @@ class Mask(Mapping[str, Tensor]):
 
         Momentum, Adam and weight decay may move them inside a step; nobody sees it. `handle.remove()` lets go.
         """
-        pairs = self._pairs(net)
+        if isinstance(optimiser, torch.optim.LBFGS):
+            raise UsageError("LBFGS takes losses inside its step, where pruned weights move; take another optimiser")
+        pairs, moved = self._pairs(net), {id(item) for group in optimiser.param_groups for item in group["params"]}
+        if not any(id(weight) in moved for weight, _ in pairs):
+            raise UsageError("the optimiser moves no weight of this mask: it belongs to another network")
         _zero(pairs)
         return optimiser.register_step_post_hook(lambda *_: _zero(pairs))
 
@@ -181,6 +185,7 @@ class Mask(Mapping[str, Tensor]):
         """Attaches the mask to `net` as `torch.nn.utils.prune` does; `from_module` reads it back."""
         from torch.nn.utils import prune
 
+        net = getattr(net, "_orig_mod", net)  # what torch.compile wraps
         shapes = {name.removesuffix("_orig"): weight.shape for name, weight in net.named_parameters()}
         _compare(self, shapes, "the network")
         for name, kept in self.items():
@@ -205,13 +210,14 @@ class Mask(Mapping[str, Tensor]):
             with safe_open(path, framework="pt") as file:
                 header = json.loads((file.metadata() or {})[_HEADER])
                 bits = {name: file.get_tensor(name) for name in header["shapes"]}
+                digest = header["sha256"]
         except OSError as error:
             raise UsageError(f"cannot read the mask {path}: {error.strerror or error}") from None
         except KeyError:
             raise UsageError(f"{path} is a safetensors file but not a mask; masks are written by Mask.save") from None
         except (SafetensorError, ValueError) as error:
             raise UsageError(f"{path} is cut short or not a mask of Mask.save ({error})") from None
-        if _digest(bits) != header["sha256"]:
+        if _digest(bits) != digest:
             raise UsageError(f"{path} is damaged: its bits are not those that were written; make the mask again")
         return cls({name: unpack(bits[name], shape) for name, shape in header["shapes"].items()})
 
@@ -237,7 +243,7 @@ def _alive(scores: Mapping[str, Tensor], within: Mask | None) -> dict[str, Tenso
 
 def pack(kept: Tensor) -> Tensor:
     """Eight entries of a boolean tensor in a byte."""
-    return torch.from_numpy(np.packbits(kept.cpu().numpy()))
+    return torch.from_numpy(np.packbits(kept.cpu().flatten().numpy()))
 
 
 def unpack(bits: Tensor, shape: Sequence[int]) -> Tensor:
@@ -246,7 +252,7 @@ def unpack(bits: Tensor, shape: Sequence[int]) -> Tensor:
     >>> unpack(pack(torch.tensor([[True, False, True]])), (1, 3)).tolist()
     [[True, False, True]]
     """
-    return torch.from_numpy(np.unpackbits(bits.numpy(), count=prod(shape)).astype(bool)).reshape(*shape)
+    return torch.from_numpy(np.unpackbits(bits.numpy(), count=prod(shape)).astype(bool)).reshape(tuple(shape))
 
 
 def _compare(mask: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], what: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,8 +58,12 @@ def add_engine(parser: ArgumentParser) -> None:
         help=f"where runs are executed: {names}, with settings as in ray,address=auto [default: local]",
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="how many runs side by side [default: one per core]")
-    parser.add_argument("--device", default="cpu", help="what a run computes on: cpu, cuda, cuda:1, mps [default: cpu]")
+    add_device(parser)
     parser.add_argument("--dry-run", action="store_true", help="print the runs and the estimated time, execute nothing")
+
+
+def add_device(parser: ArgumentParser) -> None:
+    parser.add_argument("--device", default="cpu", help="what to compute on: cpu, cuda, cuda:1, mps [default: cpu]")
 
 
 def engine_of(args: Namespace) -> "Engine":
@@ -71,12 +76,12 @@ def engine_of(args: Namespace) -> "Engine":
 def settings_of(text: str) -> dict[str, Any]:
     """NAME[,KEY=VALUE…] as a table.
 
-    >>> settings_of("leaves,side=16")
-    {'kind': 'leaves', 'side': 16}
+    >>> settings_of("snip,skip=[1, 2],mode=train")
+    {'kind': 'snip', 'skip': [1, 2], 'mode': 'train'}
     """
     from prunefield.study import change
 
-    kind, *settings = text.split(",")
+    kind, *settings = re.split(r",(?![^\[]*\])", text)  # not inside of a list
     table: dict[str, Any] = {"kind": kind}
     for setting in settings:
         change(table, setting)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
@@ -31,7 +32,7 @@ def plan(density: Density, iterations: int, schedule: Schedule = "exponential", 
     if iterations < 1:
         raise UsageError(f"iterations is at least 1, got {iterations}")
     count(1, density)  # refuses a density outside of its range
-    end, shares = float(density), [t / iterations for t in range(1, iterations)]
+    end, shares = float(Fraction(str(density))), [t / iterations for t in range(1, iterations)]
     if schedule == "exponential":
         return [*(start * (end / start) ** share for share in shares), density]
     return [*(start - (start - end) * share for share in shares), density]
@@ -56,8 +57,9 @@ def shrink(
     """The mask of any network at a density: score, keep or sample, score what is left, and so on.
 
     The network itself stays as it is. A function `batches` is asked for new data in every iteration. What `mask` or
-    an iteration has pruned never returns. `sample` says when the mask is drawn at random instead of kept by rank:
-    the paper leaves open whether it is in the last iteration or in each. The other settings are those of `Mask`.
+    an iteration has pruned never returns; what `mask` says of weights that the score skips is part of the answer.
+    `sample` says when the mask is drawn at random instead of kept by rank: the paper leaves open whether it is in the
+    last iteration or in each. The other settings are those of `Mask`.
 
     >>> net = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 2))
     >>> score = Score.parse({"kind": "synflow", "shape": [8]})
@@ -69,7 +71,10 @@ def shrink(
     score, copy = Score.parse(score), None
     weights = score.weights(net)
     total = sum(weight.numel() for weight in weights.values())
-    alive = mask and Mask({name: kept for name, kept in mask.items() if name in weights})
+    alive = None
+    if mask is not None:
+        whole = {name: torch.ones(weight.shape, dtype=torch.bool) for name, weight in weights.items()}
+        alive = Mask({name: mask.get(name, kept) for name, kept in whole.items()})
     densities = plan(density, iterations, schedule, start=alive.density if alive else 1.0)
     for step, wanted in enumerate(densities, 1):
         if alive is not None:
@@ -79,7 +84,7 @@ def shrink(
                 (alive if mask is None else mask).apply_(copy)  # the given one names what the network does not have
             for name, kept in alive.items():
                 _mask(weights[name].detach(), kept)
-        scores = score(copy or net, batches() if callable(batches) else batches, generator=generator)
+        scores = score(net if copy is None else copy, batches() if callable(batches) else batches, generator=generator)
         scores = {name: values.to("cpu") for name, values in scores.items()}
         if alive and step < iterations and count(total, wanted) >= sum(alive.counts().values()):
             continue  # rounding left nothing to remove
@@ -89,7 +94,7 @@ def shrink(
         else:
             alive = Mask.keep(scores, wanted, **how)
     assert alive is not None
-    return alive
+    return Mask({**alive, **{name: kept for name, kept in (mask or {}).items() if name not in alive}})
 
 
 def _mask(weight: Tensor, kept: Tensor) -> None:

@@ -30,7 +30,7 @@ def count(size: int, density: Density) -> int:
     """
     try:
         exact = Fraction(str(density))  # the decimal that was written, not the nearest binary number
-    except ValueError:
+    except (ValueError, ZeroDivisionError):
         exact = Fraction(0)
     if not 0 < exact <= 1:
         raise UsageError(f"density is the kept fraction, above 0 and at most 1, got {density}")
@@ -119,13 +119,15 @@ def checked(scores: Mapping[str, Tensor], *, dead: bool = False) -> dict[str, Te
     wide = any(score.dtype not in (torch.float32, torch.float16, torch.bfloat16) for score in scores.values())
     flat = {}
     for name, score in scores.items():
+        if score.is_complex():
+            raise UsageError(f"the scores of {name!r} are complex numbers, which have no order; take their sizes")
         values = score.detach().flatten().to("cpu", torch.float64 if wide else torch.float32)
         # A finite sum has finite terms, and is found ten times as fast; one that is not zero has a term that is not.
         total = values.sum().item()
         if not isfinite(total) and not values.isfinite().all():
             raise UsageError(f"the scores of {name!r} are not all finite; look for an overflow in the network")
         if not dead and total == 0 and len(values) and not torch.count_nonzero(values):
-            advice = f"leave it out with skip=[{name!r}], or look for dead units before or behind it"
+            advice = f"look for dead or saturated units, for an underflow (synflow: double=True), or set skip={name!r}"
             raise UsageError(f"all scores of {name!r} are zero: no gradient or no weight is there; {advice}")
         flat[name] = values
     return flat
@@ -146,14 +148,14 @@ def select(
     sizes = {name: len(values) for name, values in flat.items()}
     room = {name: int(np.count_nonzero(alive[name])) if name in alive else size for name, size in sizes.items()}
     number = count(sum(sizes.values()), density)
-    if floor < 0 or sum(min(floor, free) for free in room.values()) > number:
+    if floor < 0 or (scope != "layer" and sum(min(floor, free) for free in room.values()) > number):
         raise UsageError(f"floor {floor} in each of {len(sizes)} layers does not fit {number} kept weights in all")
     if scope != "layer" and number > sum(room.values()):
         raise UsageError(f"density {density} asks for {number} weights, the mask leaves only {sum(room.values())}")
     if scope == "global":
         return _globally(flat, number, alive, {name: min(floor, free) for name, free in room.items()})
     if scope == "layer":
-        counts = {name: max(count(size, density), min(floor, size)) for name, size in sizes.items()}
+        counts = {name: max(count(size, density), min(floor, room[name])) for name, size in sizes.items()}
     else:
         counts = allocate(shapes, number, scope=scope, room=room, floor=floor)
     for name, asked in counts.items():
@@ -210,7 +212,7 @@ def allocate(
         return {name: min(max(level * share[name], Fraction(floor)), Fraction(room[name])) for name in share}
 
     # The total is piecewise linear in the level: find the piece, then the place in it.
-    bends = sorted({Fraction(bound) / share[name] for name in share for bound in (0, floor, room[name])})
+    bends = sorted({Fraction(bound) / part for name, part in share.items() if part for bound in (0, floor, room[name])})
     low = max(bend for bend in bends if sum(fill(bend).values()) <= number)
     high = min((bend for bend in bends if bend > low), default=low)
     rise = sum(fill(high).values()) - sum(fill(low).values())
@@ -247,7 +249,7 @@ def chances(values: Tensor, name: str, reduce: Reduction | None, alpha: float) -
         order = torch.argsort(values.flip(0), stable=True)
         values = torch.empty_like(values, dtype=torch.float64)
         values[len(order) - 1 - order] = torch.arange(1.0, len(order) + 1, dtype=torch.float64)
-    if alpha:
+    if alpha and len(values):
         total = values.double().sum()
         values = defend(values / total if total > 0 else torch.zeros_like(values), alpha)
     return values

@@ -55,3 +55,19 @@ def test_collapse_tells_cuts_from_shortcuts(net):
     head = find_collapse(net, mask_without(net, "shortcut.weight", "head.weight"), (1, 5, 5))
     assert head == (("shortcut.weight", "head.weight"), ("head.weight",), True)
     assert all(parameter.ne(0).any() for parameter in net.parameters())
+
+
+@pytest.mark.parametrize("activation", [nn.ReLU, nn.Tanh, nn.ReLU6, nn.Hardtanh, nn.Sigmoid, nn.GELU])
+def test_saturating_activations_and_trained_norms_are_not_taken_for_a_cut(activation):
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        nn.Linear(784, 300), nn.BatchNorm1d(300), activation(), nn.Linear(300, 100), activation(), nn.Linear(100, 10)
+    )
+    net[1].running_mean.fill_(50.0)
+    net[0].bias.data.fill_(-30.0)
+    whole = Mask.from_module(net)
+    assert find_collapse(net, whole, (784,)) == ((), (), False)
+    cut = Mask({**whole, "3.weight": torch.zeros(100, 300) > 0})
+    assert find_collapse(net, cut, (784,)) == (("3.weight",), ("3.weight",), True)
+    assert net[1].running_mean.eq(50).all()
+    assert net[0].bias.eq(-30).all()

@@ -70,11 +70,14 @@ def read_state(path: Path) -> dict[str, Tensor]:
     except Exception:  # what a damaged file raises is up to three libraries
         message = f"{path} holds more than weights, or is damaged, and is not read; save net.state_dict()"
         raise UsageError(message) from None
-    state = state.get("state_dict", state) if isinstance(state, dict) else {}
-    tensors = {key: item for key, item in state.items() if isinstance(item, Tensor)}
+    for key in ("state_dict", "model_state_dict", "model"):
+        state = state.get(key, state) if isinstance(state, dict) else {}
+    tensors = {key: item for key, item in state.items() if isinstance(item, Tensor)} if isinstance(state, dict) else {}
     if not tensors:
         raise UsageError(f"{path} holds no tensors by name; save net.state_dict()")
-    return tensors
+    wraps = ("module.", "_orig_mod.")  # of DataParallel and torch.compile
+    wrap = next((wrap for wrap in wraps if all(key.startswith(wrap) for key in tensors)), "")
+    return {key.removeprefix(wrap): item for key, item in tensors.items()}
 
 
 def _read_array(path: Path) -> Tensor:

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from prunefield.masks import Mask
+from prunefield.scores import LAYERS
 from prunefield.scores._gradients import borrow
 
 
@@ -25,6 +26,8 @@ class Collapse(NamedTuple):
 def find_collapse(net: nn.Module, mask: Mask, shape: Sequence[int]) -> Collapse:
     """Looks whether the output depends on a positive input of a shape when all weights are positive and masked.
 
+    Layers become weighted means of their inputs and normalisations nothing, so that no activation saturates.
+
     >>> net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
     >>> mask = Mask({"0.weight": torch.zeros(3, 2) > 0, "2.weight": torch.ones(1, 3) > 0})
     >>> find_collapse(net, mask, (2,))
@@ -39,12 +42,33 @@ def find_collapse(net: nn.Module, mask: Mask, shape: Sequence[int]) -> Collapse:
 def _flows(net: nn.Module, mask: Mask, shape: Sequence[int]) -> bool:
     generator = torch.Generator().manual_seed(0)
     with borrow(net, mask, "eval", generator, positive=True) as (call, leaves):
-        with torch.no_grad():
-            for name, leaf in leaves.items():  # an absolute value is a copy, so the network does not feel this
+        with torch.no_grad():  # an absolute value is a copy, so the network does not feel this
+            for name, leaf in leaves.items():
                 leaf.masked_fill_(~mask[name].to(leaf.device), 0)
+            for module in net.modules():
+                _calm(module)
         device = next(iter(leaves.values()))
-        x = (torch.rand(1, *shape, generator=generator) + 0.5).to(device).requires_grad_()
+        x = (torch.rand(1, *shape, generator=generator) / 4 + 0.25).to(device).requires_grad_()
         outputs = call(x)
         weights = torch.rand(outputs.shape, generator=generator).to(outputs)  # a plain sum may be constant
         slope = torch.autograd.grad((outputs * weights).sum(), x, allow_unused=True)[0]
         return slope is not None and bool(slope.count_nonzero())
+
+
+NEUTRAL = {"running_mean": 0, "running_var": 1, "weight": 1, "bias": 0}  # of a normalisation
+
+
+def _calm(module: nn.Module) -> None:
+    """Makes a layer a weighted mean and a normalisation nothing, so that nothing saturates or underflows."""
+    tensors = {**module._parameters, **module._buffers}
+    weight, bias = tensors.get("weight"), tensors.get("bias")
+    if isinstance(module, nn.modules.batchnorm._NormBase):
+        for name, value in NEUTRAL.items():
+            if (tensor := tensors.get(name)) is not None:
+                tensor.fill_(value)
+    elif isinstance(module, LAYERS):
+        if weight is not None:
+            sums = weight.flatten(1).sum(1).clamp(min=torch.finfo(weight.dtype).tiny)
+            weight.div_(sums.view(-1, *[1] * (weight.ndim - 1)))
+        if bias is not None:
+            bias.zero_()

@@ -1,12 +1,12 @@
 """What a forward pass costs: floating-point operations of each linear and convolution layer, dense and pruned."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 
 from prunefield.scores import LAYERS, plain
+from prunefield.scores._gradients import borrow
 
 
 def count_flops(net: nn.Module, x: Tensor, mask: Mapping[str, Tensor] | None = None) -> dict[str, int]:
@@ -20,9 +20,9 @@ def count_flops(net: nn.Module, x: Tensor, mask: Mapping[str, Tensor] | None = N
     """
     found: dict[str, int] = {}
 
-    def follow(name: str, layer: nn.Module) -> "torch.utils.hooks.RemovableHandle":
+    def follow(name: str, layer: nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d) -> "torch.utils.hooks.RemovableHandle":
         def add(_: nn.Module, __: object, output: Tensor) -> None:
-            weight = layer.get_parameter("weight")
+            weight = layer.weight
             kept = weight.numel() if mask is None or name not in mask else int(torch.count_nonzero(mask[name]))
             found[name] = found.get(name, 0) + 2 * kept * (output.numel() // weight.shape[0])
 
@@ -31,21 +31,9 @@ def count_flops(net: nn.Module, x: Tensor, mask: Mapping[str, Tensor] | None = N
     layers = [(plain(name), layer) for name, layer in net.named_modules() if isinstance(layer, LAYERS)]
     handles = [follow(f"{name}.weight" if name else "weight", layer) for name, layer in layers]
     try:
-        with evaluating(net), torch.no_grad():
-            net(x)
+        with borrow(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():
+            call(x)
     finally:
         for handle in handles:
             handle.remove()
     return found
-
-
-@contextmanager
-def evaluating(net: nn.Module) -> Iterator[None]:
-    """Evaluation mode, and afterwards each module's own again."""
-    modes = [(module, module.training) for module in net.modules()]
-    try:
-        net.eval()
-        yield
-    finally:
-        for module, training in modes:
-            module.training = training

@@ -31,7 +31,7 @@ def borrow(
 
     All tensors are substituted, so that nothing reaches them: parameters are detached, buffers copied. With `positive`
     all are replaced by their absolute values, with `double` by doubles. At the end the module has its own tensors and
-    modes again, and the global random stream, from which dropout draws, is where it was.
+    attributes again, its mode among them, and the global random stream, from which dropout draws, is where it was.
     """
     net = getattr(net, "_orig_mod", net)  # what torch.compile wraps
 
@@ -45,15 +45,14 @@ def borrow(
     twins: dict[int, Tensor] = {}
     state: dict[str, Tensor] = {}
     places: list[tuple[dict, str, Tensor]] = []
-    changed: list[nn.Module] = []
+    attributes: list[tuple[nn.Module, dict]] = []
     for path, module in net.named_modules(remove_duplicate=False):
-        if module.training != (mode == "train"):
-            changed.append(module)
+        attributes.append((module, dict(vars(module))))
         prefix = f"{path}." if path else ""
         for table, copy in ((module._parameters, False), (module._buffers, True)):
             for key, tensor in table.items():
-                if tensor is None or (copy and mode == "eval" and not tensor.is_floating_point()):
-                    continue  # counters, which only training moves
+                if tensor is None:
+                    continue
                 if id(tensor) not in twins:
                     twins[id(tensor)] = substitute(tensor, copy=copy)
                 state[prefix + key] = twins[id(tensor)]
@@ -64,7 +63,7 @@ def borrow(
         if mode == "train":
             torch.manual_seed(int(torch.randint(2**62, (), generator=generator, device=generator.device)))
         try:
-            for module in changed:
+            for module, _ in attributes:
                 module.training = mode == "train"
             for table, key, tensor in places:
                 table[key] = twins[id(tensor)]
@@ -72,27 +71,42 @@ def borrow(
         finally:
             for table, key, tensor in places:
                 table[key] = tensor
-            for module in changed:
-                module.training = mode != "train"
+            for module, before in attributes:  # its mode, and what it keeps of a forward pass
+                vars(module).clear()
+                vars(module).update(before)
 
 
-def check_batches(batches: Sequence[Batch]) -> None:
-    """Refuses to score without data."""
-    if not batches or not all(len(batch.x) for batch in batches):
+def read_batches(batches: Sequence[Batch]) -> list[Batch]:
+    """Batches, or pairs of inputs and labels, as batches; refuses to score without data."""
+    if isinstance(batches, Batch) or not isinstance(batches, Sequence):
+        got = type(batches).__name__
+        raise UsageError(f"batches are a list of pairs (inputs, labels), as in [next(iter(loader))], got a {got}")
+    if not batches or not all(len(x) for x, _ in batches):
         raise UsageError("this score reads data: give it a batch, none empty, such as inputs.draw_batch makes")
+    return [Batch(x, y) for x, y in batches]
 
 
 def losses(call: Call, batches: Sequence[Batch], loss: Loss, temperature: float = 1.0) -> Iterator[Tensor]:
     """The mean loss of outputs / `temperature` on each batch."""
-    check_batches(batches)
-    for x, y in batches:
-        outputs = call(x) / temperature
+    for x, y in read_batches(batches):
+        outputs = call(x)
+        if not isinstance(outputs, Tensor):
+            raise UsageError(f"the network gives a {type(outputs).__name__}, not a tensor: wrap it to give its logits")
+        outputs = outputs / temperature
         if loss == "cross-entropy":
-            yield functional.cross_entropy(outputs, y)
+            yield _cross_entropy(outputs, y)
         else:
             targets = functional.one_hot(y, outputs.shape[1]) if outputs.shape != y.shape else y
             error = outputs - targets.to(outputs.dtype)
             yield (error.abs() if loss == "l1" else error.square()).sum() / len(x)
+
+
+def _cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
+    try:
+        return functional.cross_entropy(outputs, labels)
+    except (RuntimeError, ValueError, IndexError) as error:
+        shapes = f"outputs of shape {tuple(outputs.shape)} and labels of shape {tuple(labels.shape)}"
+        raise UsageError(f"{shapes} do not fit the cross-entropy: {str(error).splitlines()[0]}") from None
 
 
 def differentiate(value: Tensor, leaves: Mapping[str, Tensor], *, graph: bool = False) -> list[Tensor]:

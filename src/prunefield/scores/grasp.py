@@ -6,9 +6,10 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 from torch.autograd.graph import get_gradient_edge
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from prunefield.scores import Score
-from prunefield.scores._gradients import Loss, Mode, borrow, check_batches, check_finite, differentiate, losses
+from prunefield.scores._gradients import Loss, Mode, borrow, check_finite, differentiate, losses, read_batches
 from prunefield.tasks import Batch
 
 
@@ -17,7 +18,7 @@ class Grasp(Score):
 
     The largest are kept: to remove w changes ‖g‖² by −2·w⊙Hg to first order. g and H are of the prunable weights, and
     of the sum of the batches' mean losses. The graph of g takes as much memory as the activations, so a batch is cut
-    into `parts`, except in train mode, where its examples depend on each other.
+    into `parts`, except where its examples depend on each other: in train mode, or by a batch norm without statistics.
 
     >>> net = nn.Linear(1, 1, bias=False)
     >>> batch = Batch(torch.ones(1, 1), torch.zeros(1, 1))  # L = w², so w·Hg = w·2·2w
@@ -34,10 +35,11 @@ class Grasp(Score):
     def __call__(
         self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
     ) -> dict[str, Tensor]:
-        check_batches(batches)
-        pieces = [piece for batch in batches for piece in _cut(batch, self.parts if self.mode == "eval" else 1)]
+        parts = self.parts if self.mode == "eval" and not any(map(_mixes, net.modules())) else 1
+        pieces = [piece for batch in read_batches(batches) for piece in _cut(batch, parts)]
         shares, cut = [share for share, _ in pieces], [piece for _, piece in pieces]
-        with borrow(net, self.weights(net), self.mode, generator) as (call, leaves):
+        # Attention has second derivatives only in its plain form.
+        with sdpa_kernel(SDPBackend.MATH), borrow(net, self.weights(net), self.mode, generator) as (call, leaves):
             fixed: list[Tensor] = []
             if len(cut) > 1:  # otherwise one graph serves both derivatives
                 for share, loss in zip(shares, losses(call, cut, self.loss, self.temperature), strict=True):
@@ -55,6 +57,11 @@ class Grasp(Score):
         scores = {name: part.mul_(leaf.detach()) for (name, leaf), part in pairs}
         check_finite(scores, "look for an overflow in the network or its data, or score in float32")
         return scores
+
+
+def _mixes(module: nn.Module) -> bool:
+    """Whether examples of a batch depend on each other in eval mode, too."""
+    return isinstance(module, nn.modules.batchnorm._BatchNorm) and module.running_mean is None
 
 
 def _cut(batch: Batch, parts: int) -> Iterator[tuple[float, Batch]]:

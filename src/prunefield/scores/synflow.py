@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from prunefield.errors import UsageError
 from prunefield.scores import Score
-from prunefield.scores._gradients import Mode, borrow, check_finite, differentiate
+from prunefield.scores._gradients import Mode, borrow, check_finite, differentiate, read_batches
 from prunefield.tasks import Batch
 
 
@@ -36,11 +36,12 @@ class Synflow(Score):
     ) -> dict[str, Tensor]:
         weights = self.weights(net)
         first = next(iter(weights.values()))
-        inputs = [x.to(first) for x in self._inputs(batches)]
+        inputs = [x.to(first) if x.is_floating_point() else x.to(first.device) for x in self._inputs(batches)]
         with borrow(net, weights, self.mode, generator, positive=True, double=self.double) as (call, leaves):
             total: list[Tensor] = []
             for x in inputs:
-                found = differentiate(call(x.double() if self.double else x).sum(), leaves)
+                wide = self.double and x.is_floating_point()
+                found = differentiate(call(x.double() if wide else x).sum(), leaves)
                 total = [a.add_(b) for a, b in zip(total, found, strict=True)] if total else found
         pairs = zip(leaves.items(), total, strict=True)
         scores = {name: slope.mul_(leaf.detach()) for (name, leaf), slope in pairs}
@@ -49,7 +50,7 @@ class Synflow(Score):
 
     def _inputs(self, batches: Sequence[Batch]) -> list[Tensor]:
         if self.inputs == "batch" and batches:
-            return [x for x, _ in batches]
+            return [x for x, _ in read_batches(batches)]
         if self.inputs == "batch" or not (self.shape or batches):
             raise UsageError("synflow needs an input's shape: give it a batch, or set shape, as in shape=[3, 32, 32]")
-        return [torch.ones(1, *(self.shape or batches[0].x.shape[1:]))]
+        return [torch.ones(1, *(self.shape or read_batches(batches)[0].x.shape[1:]))]

@@ -11,7 +11,7 @@ from prunefield.masks import Mask
 from prunefield.pools import Pool
 from prunefield.recipe import Recipe
 from prunefield.scores import Score
-from prunefield.scores._gradients import check_batches
+from prunefield.scores._gradients import read_batches
 from prunefield.tasks import Batch
 
 
@@ -37,7 +37,7 @@ class TrainedMagnitude(Score):
     def __call__(
         self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
     ) -> dict[str, Tensor]:
-        check_batches(batches)
+        batches = read_batches(batches)
         place = next(iter(self.weights(net).values())).device
         seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
         pool = Pool(torch.cat([x for x, _ in batches]).to(place), torch.cat([y for _, y in batches]).to(place))

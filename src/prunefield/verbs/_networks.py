@@ -66,7 +66,7 @@ def assemble(path: Path) -> "nn.Module":
     for name, tensor in state.items():
         layer, _, last = name.removesuffix("_orig").rpartition(".")
         left = state.get(f"{name.removesuffix('_orig')}_mask")  # of torch.nn.utils.prune
-        if last == "weight" and 2 <= tensor.ndim <= 5:
+        if last == "weight" and 2 <= tensor.ndim <= 5 and tensor.is_floating_point():
             made = kinds[tensor.ndim](1, 1, 1, bias=False) if tensor.ndim > 2 else nn.Linear(1, 1, bias=False)
             made.weight = nn.Parameter(tensor if left is None else tensor * left)
             net._modules[layer] = made  # not `add_module`, which takes no names with dots

@@ -13,9 +13,9 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prunefield.errors import UsageError
+from prunefield.errors import Error, UsageError
 from prunefield.names import modules
-from prunefield.options import add_json, print_json, settings_of
+from prunefield.options import add_device, add_json, check_device, print_json, settings_of
 from prunefield.verbs._networks import BUILT_IN, check_name, is_saved, load
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def add_options(parser: ArgumentParser) -> None:
     add("--weights", type=Path, metavar="FILE", help="weights of the network [default: its first ones]")
     add("--seed", type=int, default=0, help="of first weights, made-up data and sampling [default: 0]")
     add("--out", type=Path, default=Path("mask.safetensors"), metavar="FILE", help="[default: mask.safetensors]")
+    add_device(parser)
     add_json(parser)
 
 
@@ -80,25 +81,34 @@ def execute(args: Namespace) -> int:
     if settings["kind"] == "synflow" and args.inputs:
         settings.setdefault("inputs", "batch")  # who asks for inputs wants them used
     score, (task, shape) = Score.parse(settings), find_shape(args)
-    net = load(args, shape, task.classes if task else 10)
+    net = load(args, shape, task.classes if task else 10).to(check_device(args))
     draw = source(args, net, task, shape)
-    mask = shrink(
-        net,
-        score,
-        args.density,
-        draw,
-        generator=generator(args.seed, "mask"),
-        iterations=(100 if score.kind() == "synflow" else 1) if args.iterations is None else args.iterations,
-        schedule=args.schedule,
-        scope=args.scope,
-        sample=args.sample,
-        reduce=args.reduce,
-        alpha=args.alpha,
-        floor=args.floor,
-        mask=Mask.load(args.old) if args.old else None,
-    )
-    mask.save(args.out)
+    if args.sample == "never" and (args.reduce or args.alpha):
+        raise UsageError("--reduce and --alpha are for masks that are drawn: add --sample last")
+    old = Mask.load(args.old) if args.old else None
+    try:
+        mask = shrink(
+            net,
+            score,
+            args.density,
+            draw,
+            generator=generator(args.seed, "mask"),
+            iterations=(100 if score.kind() == "synflow" else 1) if args.iterations is None else args.iterations,
+            schedule=args.schedule,
+            scope=args.scope,
+            sample=args.sample,
+            reduce=args.reduce,
+            alpha=args.alpha,
+            floor=args.floor,
+            mask=old,
+        )
+    except Error:
+        raise
+    except Exception as error:  # whatever the user's own code raises
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UsageError(f"{score.kind()} cannot score {args.model}: {reason}") from None
     report = describe(net, mask, shape)
+    mask.save(args.out)
     if args.json:
         print_json({"mask": str(args.out), "score": score.settings(), **report})
     else:
@@ -115,6 +125,8 @@ def find_shape(args: Namespace) -> "tuple[Task | None, tuple[int, ...]]":
     if is_saved(args.model):
         return None, ()
     table = settings_of(args.inputs or "normal")
+    if table["kind"] in MADE_UP and len(table) > 1:
+        raise UsageError(f"--inputs {table['kind']} has no settings, got {args.inputs!r}; its shape is --shape")
     task = None if table["kind"] in MADE_UP else Task.parse(table)
     usual = task.shape if task else BUILT_IN.get(args.model.partition(":")[0], ())
     try:
@@ -147,7 +159,7 @@ def source(
 
     def draw() -> list[Batch]:
         x, y = task.sample(size, generator=stream) if task else draw_batch(kind, size, shape, classes, generator=stream)
-        return [Batch(x.reshape(len(x), *shape).to(precise), y)]
+        return [Batch(x.reshape(len(x), *shape).to(args.device, precise), y.to(args.device))]
 
     return draw
 
@@ -159,24 +171,35 @@ def precision(net: "nn.Module") -> "torch.dtype":
     return next((item.dtype for item in net.parameters() if item.is_floating_point()), torch.float32)
 
 
+def blank(net: "nn.Module", shape: tuple[int, ...]) -> "torch.Tensor":
+    """One input of zeros where the network is."""
+    import torch
+
+    return torch.zeros(1, *shape, dtype=precision(net), device=next(net.parameters(), torch.empty(0)).device)
+
+
 def try_on(net: "nn.Module", shape: tuple[int, ...]) -> int:
     """How many outputs the network has for one input of a shape."""
     import torch
 
-    from prunefield.measure.flops import evaluating
+    from prunefield.scores._gradients import borrow
 
     try:
-        with evaluating(net), torch.no_grad():
-            return net(torch.zeros(1, *shape, dtype=precision(net))).shape[-1]
-    except (RuntimeError, ValueError, IndexError) as error:
-        sides, reason = ",".join(map(str, shape)), str(error).splitlines()[0]
+        with borrow(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():
+            outputs = call(blank(net, shape))
+    except Exception as error:  # whatever the user's own code raises
+        sides, reason = ",".join(map(str, shape)), " ".join(f"{type(error).__name__}: {error}".split())
         raise UsageError(f"the network does not take inputs of shape {sides}: {reason}") from None
+    if not isinstance(outputs, torch.Tensor) or outputs.ndim < 2:
+        got = (
+            f"a tensor of shape {tuple(outputs.shape)}" if isinstance(outputs, torch.Tensor) else type(outputs).__name__
+        )
+        raise UsageError(f"the network must give a tensor (examples, classes), it gives {got}: wrap it")
+    return outputs.shape[1]
 
 
 def describe(net: "nn.Module", mask: "Mask", shape: tuple[int, ...]) -> dict[str, Any]:
     """Density, parameters, operations and emptied layers."""
-    import torch
-
     from prunefield.measure.collapse import find_collapse
     from prunefield.measure.flops import count_flops
 
@@ -186,7 +209,7 @@ def describe(net: "nn.Module", mask: "Mask", shape: tuple[int, ...]) -> dict[str
         for name, density in mask.per_layer().items()
     ]
     if shape:
-        x = torch.zeros(1, *shape, dtype=precision(net))
+        x = blank(net, shape)
         dense, kept, collapse = count_flops(net, x), count_flops(net, x, mask), find_collapse(net, mask, shape)
         operations = {"flops": sum(dense.values()), "kept_flops": sum(kept.values())}
         for row in layers:
