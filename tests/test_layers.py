@@ -12,7 +12,20 @@ import prunefield
 ROOT = Path(prunefield.__file__).parent
 LAYERS = (
     ("errors", "names", "plugin", "seeds", "files"),
-    ("data", "tasks", "nets", "scores", "inputs", "masks", "schedules", "selection", "sketches", "recipe", "pools", "theory"),
+    (
+        "data",
+        "tasks",
+        "nets",
+        "scores",
+        "inputs",
+        "masks",
+        "schedules",
+        "selection",
+        "sketches",
+        "recipe",
+        "pools",
+        "theory",
+    ),
     ("runs", "train", "prune", "measure"),
     ("store", "engines", "execution", "study"),
     ("papers", "ledger", "report"),
