@@ -10,6 +10,8 @@ from prunefield.masks import Mask
 from prunefield.scores import LAYERS
 from prunefield.scores._gradients import borrow
 
+NEUTRAL = {"running_mean": 0, "running_var": 1, "weight": 1, "bias": 0}  # of a normalisation
+
 
 class Collapse(NamedTuple):
     """`emptied`: names of layers without a weight. `cut`: those that alone cut the network in two.
@@ -53,9 +55,6 @@ def _flows(net: nn.Module, mask: Mask, shape: Sequence[int]) -> bool:
         weights = torch.rand(outputs.shape, generator=generator).to(outputs)  # a plain sum may be constant
         slope = torch.autograd.grad((outputs * weights).sum(), x, allow_unused=True)[0]
         return slope is not None and bool(slope.count_nonzero())
-
-
-NEUTRAL = {"running_mean": 0, "running_var": 1, "weight": 1, "bias": 0}  # of a normalisation
 
 
 def _calm(module: nn.Module) -> None:

@@ -25,11 +25,8 @@ class Score(Plugin):
 
     family: ClassVar[str] = "scores"
     skip: Names = Field(default=(), description="layers or weights that are not pruned, * allowed: 'head', '*.fc'")
-    also: Names = (
-        Field(  # not among the settings while it is empty, so that ids stay what they were before it was there
-            default=(), exclude_if=lambda names: not names, description="other parameters that are pruned, as '*.bias'"
-        )
-    )
+    # Not among the settings while it is empty, so that ids stay what they were before it was there.
+    also: Names = Field(default=(), exclude_if=lambda names: not names, description="further parameters: '*.bias'")
 
     @abstractmethod
     def __call__(
