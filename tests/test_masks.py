@@ -280,6 +280,7 @@ def test_an_optimiser_that_cannot_hold_a_mask_is_refused():
         mask.hold_(copy.deepcopy(net), torch.optim.SGD(net.parameters(), lr=0.1))
     with pytest.raises(UsageError, match="LBFGS takes losses inside its step"):
         mask.hold_(net, torch.optim.LBFGS(net.parameters()))
+    Mask({}).hold_(net, torch.optim.SGD(net.parameters(), lr=0.1))  # nothing to hold
 
 
 def test_torch_prune_of_a_compiled_network():

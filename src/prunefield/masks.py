@@ -170,7 +170,7 @@ class Mask(Mapping[str, Tensor]):
         if isinstance(optimiser, torch.optim.LBFGS):
             raise UsageError("LBFGS takes losses inside its step, where pruned weights move; take another optimiser")
         pairs, moved = self._pairs(net), {id(item) for group in optimiser.param_groups for item in group["params"]}
-        if not any(id(weight) in moved for weight, _ in pairs):
+        if pairs and not any(id(weight) in moved for weight, _ in pairs):
             raise UsageError("the optimiser moves no weight of this mask: it belongs to another network")
         _zero(pairs)
         return optimiser.register_step_post_hook(lambda *_: _zero(pairs))

@@ -78,7 +78,9 @@ def test_closing_the_iterator_ends_the_workers():
     assert not any(child.is_alive() for child in children)
 
 
-COMMAND = "import sys; from toy import Toy; from prunefield.engines.local import Local; \
+# A shell that starts jobs in the background has them ignore SIGINT, which they would pass on.
+COMMAND = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); \
+from toy import Toy; from prunefield.engines.local import Local; \
 from prunefield.execution import carry_out; from prunefield.store import Store; \
 carry_out(Store(sys.argv[1]), [Toy(seed=s, steps=3000, pause=0.01) for s in range(2)], Local(jobs=2))"
 
