@@ -26,7 +26,7 @@ bench: .venv/ready  ## speed and memory as ratios measured in one run: make benc
 	$(BIN)/python -m benchmarks $(NAMES)
 
 docs: .venv/docs  ## the documentation as a site in site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 venv: .venv/ready  ## the virtual environment alone
 

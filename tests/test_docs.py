@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -63,3 +65,24 @@ def test_the_links_lead_somewhere(page):
     prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     for target in re.findall(r"\]\((?!http|#)([^)#]+)", prose):
         assert (page.parent / target).exists(), target
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory):
+    """The page of the API, built as `make docs` does."""
+    pytest.importorskip("mkdocs", reason="needs `make docs` once")
+    site = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    return (site / "api" / "index.html").read_text()
+
+
+def test_doctests_are_shown_as_code(api):
+    assert "<blockquote>" not in api
+    assert api.count('<span class="gp">&gt;&gt;&gt; </span>') > 50
+
+
+def test_signatures_have_types(api):
+    signature = api.partition('<h3 id="prunefield.masks.Mask.keep"')[2].partition("</pre>")[0]
+    assert 'title="torch.Tensor"' in signature
