@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 
 import prunefield
-from prunefield.engines import Engine
+from prunefield.engines import Engine, Retry
 from prunefield.errors import Error, RunError
 from prunefield.runs import Result, Run, State
 from prunefield.store import Folder, Store
@@ -74,12 +74,13 @@ class Pace:
 
 
 class Progress(NamedTuple):
-    """How a plan is getting on: estimated seconds and runs that are behind us, and in all."""
+    """How a plan is getting on: estimated seconds and runs that are behind us, and in all; what has just gone wrong."""
 
     seconds: float
     all_seconds: float
     runs: int
     all_runs: int
+    notice: str = ""
 
 
 def order(runs: Iterable[Run]) -> list[Run]:
@@ -126,16 +127,19 @@ def carry_out(
     failures: dict[Run, str] = {}
     pace = Pace(first=0)  # asking all runs how far they are takes time of its own
     for outcome in engine.map(work, [(str(store.root.resolve()), run.settings(), device) for run in missing]):
-        if outcome is not None:
+        notice = ""
+        if isinstance(outcome, Retry):
+            notice = f"{missing[outcome.index].folder}: {outcome.reason}"
+        elif outcome is not None:
             run = missing[outcome.index]
             left.pop(run)
             if outcome.error is not None:
                 failures[run] = outcome.error
         begin = time.perf_counter()
-        if left and not pace.is_due(begin):
+        if left and not notice and not pace.is_due(begin):
             continue
         ahead = sum(length * (1 - folders[run].progress()) for run, length in left.items())
-        tell(Progress(total - ahead, total, len(depth) - len(left), len(depth)))
+        tell(Progress(total - ahead, total, len(depth) - len(left), len(depth), notice))
         pace.spent(begin, time.perf_counter())
     return failures
 

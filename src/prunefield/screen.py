@@ -74,6 +74,8 @@ def progress(what: str) -> Iterator[Callable[[Standing], None]]:
         runs = f"{standing.runs} of {standing.all_runs} runs"
         bar.update(task, completed=standing.seconds, total=standing.all_seconds, runs=runs)
         bar.start()  # not before: what is refused at once gets its one line and no bar
+        if standing.notice:
+            bar.console.print(standing.notice, markup=False, highlight=False, soft_wrap=True)
 
     try:
         yield tell

@@ -20,6 +20,7 @@ class Toy(Run):
     pause: float = Field(default=0.0, ge=0, description="seconds per step")
     fail_at: int | None = None
     die_at: int | None = None
+    gate: str = Field(default="", description="a file without which it does not pass the middle; beside it, its log")
     of: Run | None = None
 
     def seconds(self) -> float:
@@ -32,7 +33,13 @@ class Toy(Run):
         if "step" not in state.values:
             torch.nn.init.normal_(layer.get_parameter("weight"), generator=noise)
         start = 0.0 if self.of is None else state.read(self.of).records[-1]["mean"]
+        if self.gate:
+            with open(f"{self.gate}.log", "a") as log:
+                log.write(f"{self.seed} {state.values.get('step', 0)}\n")
         for step in range(state.values.get("step", 0), self.steps):
+            while self.gate and step == self.steps // 2 and not os.path.exists(self.gate):
+                time.sleep(0.05)
+                yield None
             if step == self.fail_at:
                 raise RunError(f"the walk broke at step {step}")
             if step == self.die_at:

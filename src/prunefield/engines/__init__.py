@@ -23,17 +23,25 @@ class Outcome:
     error: str | None = None
 
 
+@dataclass(frozen=True)
+class Retry:
+    """A piece of work that begins again because its process or machine died; a run does so from its last safe point."""
+
+    index: int
+    reason: str
+
+
 class Engine(Plugin):
     """Maps a function over items, in other processes."""
 
     family: ClassVar[str] = "engines"
 
     @abstractmethod
-    def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Outcome | None]:
-        """Outcomes as they complete; None now and then while nothing did, so that the caller can show progress.
+    def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Outcome | Retry | None]:
+        """Outcomes as they complete and retries as they begin; None now and then while nothing did either.
 
-        One piece of work that fails does not stop the others. When the caller closes the iterator or is
-        interrupted, no process is left behind.
+        The None lets the caller show progress. One piece of work that fails does not stop the others. When the caller
+        closes the iterator or is interrupted, no process is left behind.
         """
 
 

@@ -2,25 +2,36 @@
 
 import logging
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pydantic import Field
 
-from prunefield.engines import ONE_THREAD, Engine, Outcome, attempt, cores
+from prunefield.engines import ONE_THREAD, Engine, Outcome, Retry, attempt, cores
 from prunefield.errors import RunError, UsageError
+
+DEATHS = {
+    "WorkerCrashedError": "its process died",
+    "OutOfMemoryError": "its process was ended for lack of memory",
+    "NodeDiedError": "its machine died",
+    "ObjectLostError": "its machine died",
+}
 
 
 class Ray(Engine):
     """A Ray cluster: an existing one by its address, or one that is started on this machine and stopped afterwards.
 
-    The store must lie in a folder that all its machines see. Needs `pip install prunefield[ray]`.
+    The store must lie in a folder that all its machines see. A run whose process or machine dies begins again from
+    its last safe point, `retries` times; one that fails by an error of its own does not. Needs
+    `pip install prunefield[ray]`.
     """
 
     address: str | None = Field(default=None, description="of an existing cluster, 'auto' to find it; none starts one")
     jobs: int = Field(default_factory=cores, ge=1, description="processes of a cluster that is started here")
+    retries: int = Field(default=3, ge=0, description="how often a run begins again whose process or machine died")
 
-    def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Outcome | None]:
+    def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Outcome | Retry | None]:
         if not items:
             return
         try:
@@ -33,11 +44,12 @@ class Ray(Engine):
         start: dict[str, Any] = here if self.address is None else {"address": self.address}
         try:
             ray.init(runtime_env={"env_vars": ONE_THREAD}, log_to_driver=False, logging_level=logging.ERROR, **start)
-        except (ConnectionError, RuntimeError) as error:
-            raise RunError(f"no Ray cluster at {self.address!r}: {str(error).splitlines()[0]}") from None
+        except (ConnectionError, RuntimeError, RayError) as error:
+            raise RunError(_explain_refusal(self.address, error)) from None
         try:
             remote = ray.remote(num_cpus=1, max_retries=0)(attempt)
             index_of = {remote.remote(work, index, item): index for index, item in enumerate(items)}
+            deaths = Counter[int]()
             while index_of:
                 ready, _ = ray.wait(list(index_of), timeout=0.2)
                 for reference in ready:
@@ -45,11 +57,27 @@ class Ray(Engine):
                     try:
                         yield ray.get(reference)
                     except RayError as error:
-                        yield Outcome(index, None, f"its process died: {str(error).splitlines()[0]}")
+                        death = _name_death(error)
+                        deaths[index] += death is not None
+                        if death and deaths[index] <= self.retries:
+                            index_of[remote.remote(work, index, items[index])] = index
+                            yield Retry(index, f"{death}; retry {deaths[index]} of {self.retries}")
+                        else:
+                            what = f"{death} (retries: {self.retries})" if death else type(error).__name__
+                            yield Outcome(index, None, f"{what}: {_first_line(error)}")
                 if not ready:
                     yield None
         finally:
             ray.shutdown()
+
+
+def _name_death(error: Exception) -> str | None:
+    """How the process of a task ended, or None: then the same error would come again."""
+    return next((DEATHS[cls.__name__] for cls in type(error).__mro__ if cls.__name__ in DEATHS), None)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [""])[0]
 
 
 def _check_that_it_answers(address: str | None) -> None:
@@ -61,3 +89,16 @@ def _check_that_it_answers(address: str | None) -> None:
         socket.create_connection((host, int(port)), timeout=5).close()
     except OSError as error:
         raise RunError(f"no Ray cluster at {address!r}: {error.strerror or error}") from None
+
+
+def _explain_refusal(address: str | None, error: BaseException) -> str:
+    """The one line for a cluster that could not be joined: Ray hides a wrong token in the cause of the cause."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if "AuthenticationError" in f"{type(cause).__name__}: {cause}":
+            return (
+                f"the Ray cluster at {address!r} refuses the connection (authentication error): set RAY_AUTH_MODE=token"
+                " and give the cluster's token as RAY_AUTH_TOKEN, or its file as RAY_AUTH_TOKEN_PATH"
+            )
+        cause = cause.__cause__ or cause.__context__
+    return f"no Ray cluster at {address!r}: {_first_line(error)}"

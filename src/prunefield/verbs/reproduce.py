@@ -32,6 +32,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
+    from prunefield.engines import Outcome
     from prunefield.execution import carry_out, order
     from prunefield.ledger import check_scale, items
     from prunefield.screen import progress, show_ledger
@@ -47,7 +48,7 @@ def execute(args: Namespace) -> int:
     entries: dict[str, dict[str, Any]] = {item.kind(): {"item": item.kind()} for item in chosen}
     names = list(entries)
     for outcome in engine.map(publish, [(str(store.root.resolve()), name, scale) for name in names]):
-        if outcome is None:
+        if not isinstance(outcome, Outcome):
             continue
         if outcome.error is None:
             entries[names[outcome.index]] |= outcome.value

@@ -1,0 +1,161 @@
+"""Ray: what dies begins again from its last safe point, and a cluster says why it refuses."""
+
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from toy import Toy
+
+from prunefield.engines import Outcome, Retry
+from prunefield.engines.local import Local
+from prunefield.execution import carry_out
+from prunefield.store import Store
+
+pytest.importorskip("ray")
+PATIENCE = 600  # seconds; a busy machine is no failure
+SWEEP = """
+import sys
+from prunefield.engines.ray import Ray
+from prunefield.execution import carry_out
+from prunefield.store import Store
+from toy import Toy
+
+address, root, gate = sys.argv[1:]
+runs = [Toy(seed=seed, gate=gate) for seed in range(3)]
+tell = lambda now: now.notice and print(now.notice, flush=True)
+failures = carry_out(Store(root), runs, Ray(address=address), tell=tell)
+sys.exit("; ".join(failures.values()) or 0)
+"""
+
+
+class Node:
+    """One node of a Ray cluster on this machine, with an address of its own in 127.0.0.0/8."""
+
+    def __init__(self, environment: dict[str, str], *options: str) -> None:
+        ray = Path(sys.executable).with_name("ray")
+        command = [
+            str(ray), "start", *options, "--num-cpus=1", "--object-store-memory=80000000", "--disable-usage-stats",
+        ]  # fmt: skip
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.group = process.pid
+        try:
+            self.said = process.communicate(timeout=PATIENCE)[0]
+        except BaseException:
+            self.kill()
+            raise
+        assert process.returncode == 0, self.said
+
+    def kill(self) -> None:
+        """As when the power fails."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.group, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def environment():
+    """Ray asks for a token: one that is made for these tests."""
+    return {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+
+
+@pytest.fixture(scope="module")
+def head(environment):
+    """The first node of a cluster and the address that it says others should join."""
+    folder = tempfile.mkdtemp(prefix="ray-")  # short, as it holds sockets
+    options = ("--head", "--port=0", "--node-ip-address=127.0.0.2", "--include-dashboard=false", f"--temp-dir={folder}")
+    node = None
+    try:
+        node = Node(environment, *options)
+        (address,) = set(re.findall(r"--address='(127\.0\.0\.2:\d+)'", node.said))
+        yield address
+    finally:
+        if node is not None:
+            node.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_node_that_dies_in_the_middle_of_a_sweep_changes_no_bits(environment, head, tmp_path):
+    gate, said, store = tmp_path / "gate", tmp_path / "said", Store(tmp_path / "ray")
+    second = Node(environment, f"--address={head}", "--node-ip-address=127.0.0.3")
+    command = [sys.executable, "-c", SWEEP, head, str(store.root), str(gate)]
+    with said.open("w") as out:
+        sweep = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: sum(has_reached_the_gate(folder) for folder in store) == 2, sweep)  # one on each node
+        second.kill()
+        wait_until(lambda: "died" in said.read_text(), sweep)
+        gate.touch()
+        _, complaints = sweep.communicate(timeout=PATIENCE)
+    finally:
+        second.kill()
+        sweep.kill()
+    assert sweep.returncode == 0, complaints
+    assert re.fullmatch(r"toy-\w+: its (process|machine) died; retry 1 of 3\n", said.read_text())
+    starts = [line.split() for line in gate.with_name("gate.log").read_text().splitlines()]
+    assert sorted(step for _, step in starts) == ["0", "0", "0", "25"]  # the fourth, from its safe point
+
+    other, runs = Store(tmp_path / "local"), [Toy(seed=seed, gate=str(gate)) for seed in range(3)]
+    assert carry_out(other, runs, Local(jobs=1)) == {}
+    assert [store.folder(run).read().digest for run in runs] == [other.folder(run).read().digest for run in runs]
+
+
+def has_reached_the_gate(folder) -> bool:
+    with suppress(OSError):
+        return folder.saved()[0].get("step") == 25
+    return False
+
+
+def test_a_wrong_token_is_an_authentication_error(environment, head, tmp_path):
+    command = [sys.executable, "-c", SWEEP, head, str(tmp_path), ""]
+    wrong = {**environment, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    answer = subprocess.run(command, env=wrong, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    *_, line = answer.stderr.splitlines()
+    assert line.startswith(f"prunefield.errors.RunError: the Ray cluster at {head!r} refuses the connection (authent")
+    assert "RAY_AUTH_TOKEN" in line
+
+
+def test_what_dies_is_retried_and_what_fails_is_not(tmp_path):
+    from prunefield.engines.ray import Ray
+
+    def die(times: int) -> int:
+        """Ends its process the first `times` times that it is called."""
+        if times < 0:
+            raise ValueError("less than nothing")
+        calls = [tmp_path / f"{times}-{call}" for call in range(9)]
+        next(call for call in calls if not call.exists()).touch()
+        if sum(call.exists() for call in calls) <= times:
+            os._exit(9)
+        return times
+
+    events = [event for event in Ray(jobs=1, retries=1).map(die, [-1, 1, 2]) if event is not None]
+    outcomes = sorted((event for event in events if isinstance(event, Outcome)), key=lambda outcome: outcome.index)
+    assert [outcome.value for outcome in outcomes] == [None, 1, None]
+    assert outcomes[0].error == "ValueError: less than nothing"
+    assert (outcomes[2].error or "").startswith("its process died (retries: 1): ")
+    retries = [event for event in events if isinstance(event, Retry)]
+    assert retries == [Retry(index, "its process died; retry 1 of 1") for index in (1, 2)]
+    assert Ray().retries == 3
