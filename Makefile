@@ -15,7 +15,7 @@ test: .venv/ready  ## all tests but the slow ones, at most 10 minutes on 2 cores
 	$(BIN)/python -m pytest -m "not slow" -n 2
 
 test-slow: .venv/ready  ## the tests that take minutes
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n 2
 
 lint: .venv/ready  ## ruff and pyright
 	$(BIN)/ruff check .
