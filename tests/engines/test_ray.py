@@ -18,7 +18,8 @@ from toy import Toy
 
 from prunefield.engines import Outcome, Retry
 from prunefield.engines.local import Local
-from prunefield.execution import carry_out
+from prunefield.execution import Progress, carry_out
+from prunefield.screen import progress
 from prunefield.store import Store
 
 pytest.importorskip("ray")
@@ -57,10 +58,10 @@ class Node:
         self.group = process.pid
         try:
             self.said = process.communicate(timeout=PATIENCE)[0]
+            assert process.returncode == 0, self.said
         except BaseException:
             self.kill()
             raise
-        assert process.returncode == 0, self.said
 
     def kill(self) -> None:
         """As when the power fails."""
@@ -136,6 +137,14 @@ def test_a_wrong_token_is_an_authentication_error(environment, head, tmp_path):
     *_, line = answer.stderr.splitlines()
     assert line.startswith(f"prunefield.errors.RunError: the Ray cluster at {head!r} refuses the connection (authent")
     assert "RAY_AUTH_TOKEN" in line
+
+
+def test_a_retry_is_reported_beside_the_progress(capsys):
+    line = "toy-1: its process died; retry 1 of 3"
+    with progress("sweep") as tell:
+        tell(Progress(1, 2, 1, 2, line))
+        tell(Progress(2, 2, 2, 2))
+    assert capsys.readouterr().err.count(line) == 1
 
 
 def test_what_dies_is_retried_and_what_fails_is_not(tmp_path):

@@ -101,4 +101,5 @@ def _explain_refusal(address: str | None, error: BaseException) -> str:
                 " and give the cluster's token as RAY_AUTH_TOKEN, or its file as RAY_AUTH_TOKEN_PATH"
             )
         cause = cause.__cause__ or cause.__context__
-    return f"no Ray cluster at {address!r}: {_first_line(error)}"
+    trouble = "Ray could not be started" if address is None else f"no Ray cluster at {address!r}"
+    return f"{trouble}: {_first_line(error)}"
