@@ -21,6 +21,11 @@ def console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=160)
 
 
+def show_warning(message: str) -> None:
+    """One line on stderr."""
+    print(f"prunefield: {message}", file=sys.stderr)
+
+
 def show(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
     """Prints a plain table."""
     if title:
