@@ -42,12 +42,16 @@ class Examined(NamedTuple):
 class Folder:
     """One run in a store."""
 
-    path: Path
-    lock_path: Path
+    root: Path
+    name: str
+
+    @cached_property
+    def path(self) -> Path:
+        return self.root / "runs" / self.name
 
     @property
-    def name(self) -> str:
-        return self.path.name
+    def lock_path(self) -> Path:
+        return self.root / "locks" / self.name
 
     @property
     def is_done(self) -> bool:
@@ -184,8 +188,7 @@ class Folder:
 
     def table(self, name: str) -> dict[str, Any]:
         """`settings`, `made`, `done` or `failure`; empty where there is none."""
-        path = self.path / f"{name}.json"
-        return read_table(path) if path.exists() else {}
+        return read_table(f"{self.root}/runs/{self.name}/{name}.json", default={})
 
     @property
     def remedy(self) -> str:
@@ -228,7 +231,7 @@ class Folder:
     def status(self) -> Status:
         """How far it is, as far as the names of its files tell: whether they are whole is for `problems` to find."""
         try:
-            names = os.listdir(self.path)
+            names = os.listdir(f"{self.root}/runs/{self.name}")  # lists of many runs have no time for `pathlib`
         except OSError:
             names = []
         if "done.json" in names:
@@ -275,11 +278,18 @@ def _parse_number(text: str) -> float:
     return number
 
 
-def read_table(path: Path) -> dict[str, Any]:
+_decode = json.JSONDecoder(parse_float=_parse_number, parse_constant=_parse_number).decode
+
+
+def read_table(path: Path | str, default: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The table in a JSON file, or `default` if there is no such file."""
     try:
-        table = json.loads(path.read_bytes(), parse_float=_parse_number, parse_constant=_parse_number)
+        with open(path, "rb", buffering=0) as file:
+            table = _decode(file.read().decode())
         if not isinstance(table, dict):
             raise ValueError(f"a table was expected, got {type(table).__name__}")
     except (OSError, ValueError, RecursionError) as error:
+        if default is not None and isinstance(error, FileNotFoundError):
+            return default
         raise StoreError(f"{path} is unreadable ({error}); remove it and repeat the command that made it") from None
     return table

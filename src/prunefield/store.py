@@ -60,7 +60,7 @@ class Store:
         return self[run.folder]
 
     def __getitem__(self, name: str) -> Folder:
-        return Folder(self.root / "runs" / name, self.root / "locks" / name)
+        return Folder(self.root, name)
 
     def __iter__(self) -> Iterator[Folder]:
         return (self[name] for name in self.names())
