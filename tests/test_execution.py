@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy import Toy
 
+from prunefield.engines import ONE_THREAD, Outcome
 from prunefield.engines.local import Local
 from prunefield.errors import RunError
 from prunefield.execution import Pace, carry_out, obtain, order
-from prunefield.runs import State
+from prunefield.runs import Run, State
 from prunefield.store import Store
 
 SLOW = Toy(steps=150, pause=0.01)
@@ -96,6 +97,28 @@ def test_progress_reaches_the_end(store):
     assert [standing.seconds for standing in seen] == sorted(standing.seconds for standing in seen)
 
 
+class Scripted(Local):
+    """Not an engine of anybody: what its runs leave in their folders is written between two looks at them."""
+
+    def map(self, work, items):
+        root, settings, _ = items[0]
+        folder = Store(root).folder(Run.parse(settings))
+        folder.begin(Run.parse(settings))
+        for text in ("0.3", "0.7", "nan", "", "0.1", "0.7"):
+            (folder.path / "progress").write_text(text)
+            yield None
+        work(items[0])  # finished, and its progress is gone, but the engine does not know yet
+        yield None
+        yield Outcome(0, None)
+
+
+def test_progress_never_goes_back(store, monkeypatch):
+    monkeypatch.setattr(Pace, "is_due", lambda self, now: True)
+    seen = []
+    carry_out(store, [Toy(steps=10, pause=0.01)], Scripted(), tell=lambda progress: seen.append(progress.seconds))
+    assert seen == pytest.approx([0.03, 0.07, 0.07, 0.07, 0.07, 0.07, 0.1, 0.1])
+
+
 def test_safe_points_take_a_small_share():
     pace = Pace(share=0.02, first=0)
     pace.spent(begin=100.0, end=100.5)
@@ -103,7 +126,10 @@ def test_safe_points_take_a_small_share():
     assert pace.is_due(100.5 + 25.1)
 
 
-def test_one_thread_in_every_worker(store):
-    carry_out(store, [Toy()], Local(jobs=1))
-    assert store.folder(Toy()).table("made")["threads"] == 1
-    assert "OMP_NUM_THREADS" not in os.environ or os.environ["OMP_NUM_THREADS"]
+def test_one_thread_in_every_worker(monkeypatch):
+    """Numerical libraries are told before they are loaded, whatever the environment of the command says."""
+    for name in ONE_THREAD:
+        monkeypatch.setenv(name, "7")
+    seen = [outcome.value for outcome in Local(jobs=1).map(os.getenv, list(ONE_THREAD)) if outcome]
+    assert seen == ["1"] * len(ONE_THREAD)
+    assert [os.environ[name] for name in ONE_THREAD] == ["7"] * len(ONE_THREAD)

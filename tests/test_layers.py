@@ -27,7 +27,7 @@ LAYERS = (
         "theory",
     ),
     ("runs", "train", "prune", "measure"),
-    ("store", "engines", "execution", "study"),
+    ("store", "folder", "packing", "engines", "conditions", "execution", "study"),
     ("papers", "ledger", "report"),
     ("__main__", "cli", "options", "screen", "verbs"),
 )

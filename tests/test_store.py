@@ -7,6 +7,7 @@ import pytest
 import torch
 from toy import Toy
 
+from prunefield.cli import main
 from prunefield.errors import Error, StoreError, UsageError
 from prunefield.execution import obtain
 from prunefield.store import Store
@@ -50,7 +51,7 @@ def test_verify_finds_damage(store, name, harm):
         path.unlink()
     else:
         path.write_bytes(data[:-3] if harm == "truncated" else bytes([data[0] ^ 1]) + data[1:])
-    assert folder.status == "damaged"
+    assert folder.status == "done"  # as far as a list can tell
     assert [problem for problem in folder.problems() if problem.startswith(name)]
     with pytest.raises(StoreError, match=f"runs remove {folder.name}"):
         obtain(store, Toy())
@@ -60,17 +61,79 @@ def test_a_broken_done_mark_is_damage_and_can_be_repeated(store):
     digest = obtain(store, Toy()).digest
     folder = store.folder(Toy())
     (folder.path / "done.json").write_text("{")
-    assert folder.status == "damaged"
+    assert folder.problems() == ["done.json is unreadable"]
     folder.remove()
     assert obtain(store, Toy()).digest == digest
 
 
-def test_a_broken_safe_point_gets_one_line(store):
+@pytest.mark.parametrize("text", ["[]", "null", "3", '"x"', "NaN", "[" * 5000])
+def test_what_is_not_a_table_is_damage(store, text, capsys):
+    obtain(store, Toy())
+    out = ["--out", str(store.root)]
+    folder = store.folder(Toy())
+    (folder.path / "made.json").write_text(text)
+    (folder.path / "done.json").write_text(text)
+    assert folder.problems() == ["done.json is unreadable"]
+    with pytest.raises(StoreError, match=r"done\.json is unreadable.*runs remove"):
+        folder.read()
+    assert main(["runs", "list", "--json", *out]) == 0
+    assert main(["runs", "verify", *out]) == 1
+    assert main(["runs", "show", folder.name, *out]) == 1
+    (store.root / "store.json").write_text(text)
+    assert main(["runs", "list", *out]) == 1
+    assert "store.json is unreadable" in capsys.readouterr().err
+
+
+def test_an_exchanged_folder_is_damaged(store):
+    one, other = (store.folder(run) for run in (Toy(seed=1), Toy(seed=2)))
+    obtain(store, Toy(seed=1))
+    obtain(store, Toy(seed=2))
+    aside = one.path.with_name("aside")
+    one.path.rename(aside)
+    other.path.rename(one.path)
+    aside.rename(other.path)
+    for folder, owner in ((one, other), (other, one)):
+        assert folder.problems() == [f"its settings are those of {owner.name}: the folder was renamed or exchanged"]
+        with pytest.raises(StoreError, match="renamed or exchanged"):
+            folder.read()
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda done: done | {"digest": "0" * 64}, "the digest in done.json is not that of its files"),
+        (lambda done: done | {"digest": None}, "the digest in done.json is not that of its files"),
+        (lambda done: done | {"files": {}}, "done.json does not list the files"),
+        (lambda done: done | {"files": None}, "done.json does not list the files"),
+        (lambda done: {"digest": done["digest"]}, "done.json does not list the files"),
+        (lambda done: done | {"files": done["files"] | {"../x": "0"}}, "done.json does not list the files"),
+        (lambda done: done | {"files": done["files"] | {"made.json": None}}, "made.json was truncated or edited"),
+    ],
+)
+def test_an_edited_mark_is_damage(store, change, problem):
+    obtain(store, Toy())
+    folder = store.folder(Toy())
+    (folder.path / "done.json").write_text(json.dumps(change(folder.table("done"))))
+    (found,) = folder.problems()
+    assert found.startswith(problem)
+    with pytest.raises(StoreError, match=f"runs remove {folder.name}"):
+        obtain(store, Toy())
+
+
+def test_settings_belong_to_the_name_whatever_they_hold(store):
+    """The name is hashed from the settings, the check from the file: numbers and letters must survive it."""
+    for run in (Toy(scale=0.1 + 0.2), Toy(scale=1e-7), Toy(scale=2.0, of=Toy(seed=3, steps=20))):
+        obtain(store, run)
+        assert store.folder(run).problems() == []
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-0.1", "7", "", "0x1", "²"])
+def test_odd_progress_is_none(store, text):
     folder = store.folder(Toy())
     folder.begin(Toy())
-    (folder.path / "checkpoint.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0nonsense")
-    with pytest.raises(StoreError, match=r"checkpoint\.safetensors is unreadable"):
-        obtain(store, Toy())
+    (folder.path / "progress").write_text(text)
+    assert folder.progress() == 0.0
+    assert main(["runs", "list", "--json", "--out", str(store.root)]) == 0
 
 
 def test_a_newer_store_is_left_alone(tmp_path):
@@ -121,7 +184,7 @@ def test_two_processes_share_one_run(store):
 def test_a_run_under_way_cannot_be_removed(store):
     folder = store.folder(Toy())
     folder.begin(Toy())
-    with folder.lock:
+    with folder.hold():
         other = store.folder(Toy())
         assert other.status == "running"
         with pytest.raises(UsageError, match="being executed"):

@@ -3,6 +3,7 @@
 import platform
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.metadata import version
@@ -11,25 +12,36 @@ from typing import NamedTuple
 import torch
 
 import prunefield
+from prunefield.conditions import fixed_conditions
 from prunefield.engines import Engine, Retry
 from prunefield.errors import Error, RunError
 from prunefield.runs import Result, Run, State
 from prunefield.store import Folder, Store
 
 
-def obtain(store: Store, run: Run, *, device: str = "cpu") -> Result:
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=3)
+
+
+def obtain(store: Store, run: Run, *, device: str = "cpu", report: Callable[[str], None] = _warn) -> Result:
     """The result of a run: read if it is stored, resumed if it was interrupted, computed if it is new.
 
-    Runs that it needs come first. If another process is executing it, this one waits and then reads.
+    Runs that it needs come first. If another process is executing it, this one waits and then reads. `report` gets a
+    line for each damaged safe point that was set aside.
     """
     for need in run.needs():
-        obtain(store, need, device=device)
+        obtain(store, need, device=device, report=report)
     folder = store.folder(run)
-    if not folder.is_done:
+    if folder.is_done:
+        folder.tidy()  # after a process that was killed in its last moment
+    else:
         run.require()
-        with folder.lock:
+        with folder.hold():
             if not folder.is_done:
-                _execute(store, run, folder, device)
+                with fixed_conditions():
+                    _execute(store, run, folder, device)
+                for warning in folder.warnings():
+                    report(warning)
     return folder.read()
 
 
@@ -49,7 +61,7 @@ def _execute(store: Store, run: Run, folder: Folder, device: str) -> None:
             if pace.is_due(now):
                 folder.save(state, records)
                 pace.spent(now, time.perf_counter())
-        folder.finish(state, records, _made(device, time.perf_counter() - started))
+        folder.finish(run, state, records, _made(device, time.perf_counter() - started))
     except Error as error:
         folder.fail(str(error), traceback.format_exc(), records)
         raise
@@ -74,13 +86,12 @@ class Pace:
 
 
 class Progress(NamedTuple):
-    """How a plan is getting on: estimated seconds and runs that are behind us, and in all; what has just gone wrong."""
+    """How a plan is getting on: estimated seconds and runs that are behind us, and in all."""
 
     seconds: float
     all_seconds: float
     runs: int
     all_runs: int
-    notice: str = ""
 
 
 def order(runs: Iterable[Run]) -> list[Run]:
@@ -110,8 +121,11 @@ def carry_out(
     *,
     device: str = "cpu",
     tell: Callable[[Progress], None] = lambda progress: None,
+    report: Callable[[str], None] = _warn,
 ) -> dict[Run, str]:
     """Executes what is missing on an engine; returns `{run: why it failed}`, empty if all is well.
+
+    `tell` is called with the progress, `report` with a line for each retry and each damaged safe point.
 
     A run whose needs are still under way elsewhere waits for them in its own process. What a run reads must be there
     before any of them begins.
@@ -123,23 +137,26 @@ def carry_out(
     for run in missing:
         run.require()
     missing.sort(key=lambda run: (depth[run], -seconds[run]))  # the longest first, so that no core waits at the end
-    left, total = {run: seconds[run] for run in missing}, sum(seconds.values())
+    left, total = dict.fromkeys(missing, 0.0), sum(seconds.values())  # the greatest progress seen of each
     failures: dict[Run, str] = {}
     pace = Pace(first=0)  # asking all runs how far they are takes time of its own
     for outcome in engine.map(work, [(str(store.root.resolve()), run.settings(), device) for run in missing]):
-        notice = ""
         if isinstance(outcome, Retry):
-            notice = f"{missing[outcome.index].folder}: {outcome.reason}"
+            report(f"{missing[outcome.index].folder}: {outcome.reason}")
         elif outcome is not None:
             run = missing[outcome.index]
             left.pop(run)
             if outcome.error is not None:
                 failures[run] = outcome.error
+            for warning in folders[run].warnings():
+                report(warning)
         begin = time.perf_counter()
-        if left and not notice and not pace.is_due(begin):
+        if left and not pace.is_due(begin):
             continue
-        ahead = sum(length * (1 - folders[run].progress()) for run, length in left.items())
-        tell(Progress(total - ahead, total, len(depth) - len(left), len(depth), notice))
+        # A run that starts again from an earlier safe point does not move the bar back.
+        left = {run: max(behind, folders[run].progress()) for run, behind in left.items()}
+        ahead = sum(seconds[run] * (1 - behind) for run, behind in left.items())
+        tell(Progress(total - ahead, total, len(depth) - len(left), len(depth)))
         pace.spent(begin, time.perf_counter())
     return failures
 
@@ -147,7 +164,7 @@ def carry_out(
 def work(item: tuple[str, dict, str]) -> None:
     """Executes one run of a store in whatever process this is."""
     root, settings, device = item
-    obtain(Store(root), Run.parse(settings), device=device)
+    obtain(Store(root), Run.parse(settings), device=device, report=lambda warning: None)  # `carry_out` reports it
 
 
 def _made(device: str, seconds: float) -> dict[str, object]:

@@ -8,26 +8,63 @@ from pathlib import Path
 from prunefield.errors import StoreError, UsageError
 
 
-def write_whole(path: Path, data: bytes, *, chosen_by: str = "--out") -> None:
-    """Writes `data` to `path` so that a reader sees the old file or the new one, never a part of it."""
+def write_whole(path: Path, data: bytes, *, keep: Path | None = None, chosen_by: str = "--out") -> None:
+    """Writes `data` to `path` so that a reader sees the old file or the new one, never a part of it.
+
+    With `keep`, the old file is not lost but moves there; for a moment `path` does not exist, then.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with temporary.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        if keep is not None and path.exists():
+            path.replace(keep)
         temporary.replace(path)
+        sync_folder(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise cannot("write", path, error, chosen_by=chosen_by) from None
 
 
+def sync_folder(path: Path) -> None:
+    """Has the disk know which files are in the folder: after a power cut, a rename is otherwise forgotten."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # these: a file system on which folders need no sync
+            raise
+    finally:
+        os.close(descriptor)
+
+
 def make_folder(path: Path, *, chosen_by: str = "--out") -> None:
     """Makes a folder and those above it; one that is there already is left alone."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        if not path.is_dir():
+            path.mkdir(parents=True, exist_ok=True)
+            sync_folder(path.parent)
     except OSError as error:
         raise cannot("make the folder", path, error, chosen_by=chosen_by) from None
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock `path`; makes no file and needs no right to write."""
+    import fcntl
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError | PermissionError)  # the latter on some file systems
+    finally:
+        os.close(descriptor)
 
 
 def checksum(data: bytes) -> str:

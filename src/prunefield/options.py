@@ -108,9 +108,17 @@ def new_store(args: Namespace) -> "Store":
 
 def old_store(args: Namespace) -> "Store":
     """The store in --out, which must be there."""
-    if not (args.out / "store.json").exists():
+    if not has_store(args):
         raise UsageError(f"no store in {args.out}; run: prunefield reproduce --scale smoke --out {args.out}")
     return new_store(args)
+
+
+def has_store(args: Namespace) -> bool:
+    """Whether there is a store in --out; one that may not be looked into counts, and is refused when it is opened."""
+    try:
+        return (args.out / "store.json").exists()
+    except PermissionError:
+        return True
 
 
 def print_json(document: Any) -> None:
@@ -122,7 +130,7 @@ def print_plan(args: Namespace, runs: "Sequence[Run]") -> None:
     """What --dry-run prints: the runs, which of them are stored, and the time of the rest."""
     from prunefield.screen import show, show_duration
 
-    store = old_store(args) if (args.out / "store.json").exists() else None
+    store = old_store(args) if has_store(args) else None
     states = ["stored" if store and store.folder(run).is_done else "to do" for run in runs]
     left = sum(run.seconds() for run, state in zip(runs, states, strict=True) if state == "to do")
     if args.json:

@@ -39,8 +39,7 @@ class Plugin(BaseModel):
     @property
     def id(self) -> str:
         """A hash of the settings: any change of a value changes it, the order of keys does not."""
-        text = json.dumps(self.settings(), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hash_settings(self.settings())
 
     def nested(self) -> "list[Plugin]":
         """The plug-ins among its settings, those in tuples included."""
@@ -78,6 +77,12 @@ class Plugin(BaseModel):
         if "family" not in vars(cls):  # not the root of a family
             return handler(source)
         return _schema(cls.parse)
+
+
+def hash_settings(settings: Mapping[str, Any]) -> str:
+    """Sixteen hexadecimal digits for settings as JSON holds them."""
+    text = json.dumps(settings, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class Nested:

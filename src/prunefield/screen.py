@@ -21,6 +21,11 @@ def console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=160)
 
 
+def show_warning(message: str) -> None:
+    """One line on stderr."""
+    print(f"prunefield: {message}", file=sys.stderr)
+
+
 def show(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
     """Prints a plain table."""
     if title:
@@ -74,8 +79,6 @@ def progress(what: str) -> Iterator[Callable[[Standing], None]]:
         runs = f"{standing.runs} of {standing.all_runs} runs"
         bar.update(task, completed=standing.seconds, total=standing.all_seconds, runs=runs)
         bar.start()  # not before: what is refused at once gets its one line and no bar
-        if standing.notice:
-            bar.console.print(standing.notice, markup=False, highlight=False, soft_wrap=True)
 
     try:
         yield tell

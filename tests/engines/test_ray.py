@@ -18,8 +18,7 @@ from toy import Toy
 
 from prunefield.engines import Outcome, Retry
 from prunefield.engines.local import Local
-from prunefield.execution import Progress, carry_out
-from prunefield.screen import progress
+from prunefield.execution import carry_out
 from prunefield.store import Store
 
 pytest.importorskip("ray")
@@ -33,8 +32,7 @@ from toy import Toy
 
 address, root, gate = sys.argv[1:]
 runs = [Toy(seed=seed, gate=gate) for seed in range(3)]
-tell = lambda now: now.notice and print(now.notice, flush=True)
-failures = carry_out(Store(root), runs, Ray(address=address), tell=tell)
+failures = carry_out(Store(root), runs, Ray(address=address), report=lambda line: print(line, flush=True))
 sys.exit("; ".join(failures.values()) or 0)
 """
 
@@ -137,14 +135,6 @@ def test_a_wrong_token_is_an_authentication_error(environment, head, tmp_path):
     *_, line = answer.stderr.splitlines()
     assert line.startswith(f"prunefield.errors.RunError: the Ray cluster at {head!r} refuses the connection (authent")
     assert "RAY_AUTH_TOKEN" in line
-
-
-def test_a_retry_is_reported_beside_the_progress(capsys):
-    line = "toy-1: its process died; retry 1 of 3"
-    with progress("sweep") as tell:
-        tell(Progress(1, 2, 1, 2, line))
-        tell(Progress(2, 2, 2, 2))
-    assert capsys.readouterr().err.count(line) == 1
 
 
 def test_what_dies_is_retried_and_what_fails_is_not(tmp_path):

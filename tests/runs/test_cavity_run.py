@@ -1,7 +1,4 @@
-"""Cavity scores of a small pruning run: groups, controls, resuming."""
-
-import copy
-import json
+"""Cavity scores of a small pruning run: groups and controls."""
 
 import pytest
 import torch
@@ -88,15 +85,3 @@ def test_what_has_no_score_is_counted():
     names = ("exact", "pooled")
     found = average(dict.fromkeys(names, column), group, torch.ones(2, 2, dtype=torch.bool))
     assert [(row["count"], row["excluded"], row["exact"]) for row in found] == [(2, 1, 2.0), (0, 1, None)]
-
-
-def test_it_resumes_anywhere_with_the_same_bits(found, read):
-    json.dumps([record.values for record in found], allow_nan=False)
-    state, kept = State(read=read), []
-    for record in RUN(state):
-        kept.append(record)
-        if len(kept) % 5 == 0:
-            again = kept + list(RUN(State(copy.deepcopy(state.values), state.snapshot(), read=read)))
-            assert [record.values for record in again] == [record.values for record in found]
-    assert state.done == 1.0
-    assert RUN.seconds() > 0

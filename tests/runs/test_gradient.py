@@ -1,6 +1,5 @@
-"""The sampled gradient: against the sum over all states, its noise, and resuming with the same bits."""
+"""The sampled gradient: against the sum over all states, and its noise."""
 
-import copy
 import itertools
 
 import pytest
@@ -11,7 +10,6 @@ from prunefield.runs import Record, Result, Run, State
 from prunefield.runs.flow import Flow
 from prunefield.runs.gradient import Gradient
 from prunefield.tasks.ising import Ising
-from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
 from prunefield.theory.flow import move
 
@@ -57,20 +55,6 @@ def test_for_gaussian_data_nothing_but_noise_is_left():
     seen = _records(Gradient(of=FLOW, task=task, samples=80_000, times=(0.0, 10.0, 20.0)), State(read=_read))
     assert all((record.tensors["distance"].abs() < 5 * record.tensors["noise"]).all() for record in seen)
     assert all((record.tensors["wrong"] > record.tensors["drive"]).all() for record in seen)
-
-
-def test_it_resumes_with_the_same_bits_from_every_safe_point():
-    run = Gradient(of=FLOW, task=Kur(size=10, lengthscales=(0.5, 1.5)), samples=16_000, times=(0.0, 20.0))
-    whole, state, kept = _records(run, State(read=_read)), State(read=_read), []
-    for record in run(state):
-        kept += [] if record is None else [record]
-        values, tensors = copy.deepcopy(state.values), {key: t.clone() for key, t in state.snapshot().items()}
-        again = kept + _records(run, State(values, tensors, read=_read))
-        assert [r.values for r in again] == [r.values for r in whole]
-        for one, other in zip(again, whole, strict=True):
-            assert all(torch.equal(one.tensors[name], other.tensors[name]) for name in other.tensors)
-    assert len(kept) == 2
-    assert state.done == 1
 
 
 def test_bad_settings_are_told():

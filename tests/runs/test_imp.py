@@ -1,6 +1,5 @@
-"""Iterative pruning, small: records, identities, resuming, and the measurements of it."""
+"""Iterative pruning, small: records, identities, and the measurements of it."""
 
-import copy
 import json
 
 import pytest
@@ -38,35 +37,6 @@ def records(imp):
 
 def reader(records):
     return lambda run: Result(records)
-
-
-def same(first, second):
-    assert [record.values for record in first] == [record.values for record in second]
-    for a, b in zip(first, second, strict=True):
-        assert a.tensors.keys() == b.tensors.keys()
-        for key, tensor in a.tensors.items():
-            assert torch.equal(tensor.nan_to_num(-1), b.tensors[key].nan_to_num(-1)), key
-
-
-def resume_everywhere(run, read=None):
-    """Kills the run after each of its yields and resumes it from there."""
-    whole = finish(run, State(read=read))
-    state, kept = State(read=read), []
-    for record in run(state):
-        kept += [record] if record is not None else []
-        tensors = {key: tensor.clone() for key, tensor in state.snapshot().items()}
-        values = json.loads(json.dumps(copy.deepcopy(state.values)))
-        same(whole, kept + finish(run, State(values, tensors, read=read)))
-    same(whole, kept)
-
-
-def test_resuming_anywhere_gives_the_same_bits(imp):
-    resume_everywhere(imp)
-
-
-@pytest.mark.parametrize("kind", [Widths, Kurtosis])
-def test_measurements_resume_too(kind, imp, records):
-    resume_everywhere(kind(of=imp), reader(records))
 
 
 def test_masks_are_nested_exact_and_equal_in_the_first_round(imp, records):

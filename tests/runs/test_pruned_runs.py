@@ -1,7 +1,5 @@
-"""Pruning at initialisation, tickets and their shuffled masks as runs: identities, resuming, bad settings."""
+"""Pruning at initialisation, tickets and their shuffled masks as runs: identities and bad settings."""
 
-import copy
-import json
 import math
 from itertools import pairwise
 
@@ -37,38 +35,6 @@ def read():
     return lambda run: Result(records)
 
 
-CASES = [
-    TICKETS,
-    Tickets.model_validate(BASE | {"density": 0.3, "levels": 2, "head": 0.5, "scope": "layer"}),
-    Pruned.model_validate(
-        BASE | {"density": 0.2, "score": {"kind": "synflow", "inputs": "batch"}, "inputs": "chi", "iterations": 5,
-                "sample": "every", "shown": 40}
-    ),
-    Pruned.model_validate(BASE | {"density": 0.1, "of": TICKETS, "sample": "last"}),
-    Shuffles(of=TICKETS, masks=50),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("run", CASES, ids=lambda run: f"{run.kind()}")
-def test_a_run_resumes_with_the_same_bits_from_every_safe_point(run, read, monkeypatch):
-    monkeypatch.setattr("prunefield.runs.shuffles.CHUNK", 20)
-    whole = execute(run, read)
-    assert Run.parse(json.loads(json.dumps(run.settings()))) == run
-    state, kept, steps = State(read=read), [], 0
-    for record in run(state):
-        kept += [record] if record is not None else []
-        steps += 1
-        values = json.loads(json.dumps(state.values))
-        tensors = {name: tensor.clone() for name, tensor in state.snapshot().items()}
-        again = kept + execute(run, state=State(copy.deepcopy(values), tensors, read=read))
-        assert [r.values for r in again] == [r.values for r in whole]
-        for one, other in zip(again, whole, strict=True):
-            assert one.tensors.keys() == other.tensors.keys()
-            assert all(torch.equal(one.tensors[name], other.tensors[name]) for name in other.tensors)
-    assert steps > 3
-    assert state.done == 1
-
-
 def masks_of(records, shapes):
     return [Mask({n: unpack(r.tensors[f"mask:{n}"], shape) for n, shape in shapes.items()}) for r in records]
 
@@ -91,7 +57,7 @@ def test_tickets_hit_their_density_exactly_and_are_nested(read):
 
 
 def test_the_head_has_a_density_of_its_own():
-    run = CASES[1]
+    run = Tickets.model_validate(BASE | {"density": 0.3, "levels": 2, "head": 0.5, "scope": "layer"})
     records = execute(run)
     shapes = {name: weight.shape for name, weight in prunable(run.build()).items()}
     counts = [mask.counts() for mask in masks_of(records, shapes)]

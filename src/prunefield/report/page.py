@@ -17,7 +17,7 @@ from prunefield.store import Store
 
 def write(findings: Sequence[Finding], store: Store, path: Path) -> Path:
     """Writes the page of these findings."""
-    write_whole(path, render(findings, store).encode())
+    write_whole(path, render(findings, store).encode(), chosen_by="--page")
     return path
 
 

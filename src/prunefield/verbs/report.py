@@ -1,6 +1,7 @@
 """Write one self-contained HTML page from the store: the ledger and every drawing with its settings and table."""
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from prunefield.errors import UsageError
 from prunefield.options import add_items, add_store, old_store, print_json
@@ -9,6 +10,7 @@ from prunefield.options import add_items, add_store, old_store, print_json
 def add_options(parser: ArgumentParser) -> None:
     add_items(parser)
     parser.add_argument("--scale", help="smoke, laptop or paper [default: for each item the largest in the store]")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="the page [default: report.html in the store]")
     add_store(parser)
 
 
@@ -20,7 +22,7 @@ def execute(args: Namespace) -> int:
     findings = [finding for item in chosen if (finding := settle(store, item, scale))]
     if not findings:
         raise UsageError(f"no item is complete in {store.root}; run: prunefield reproduce --out {store.root}")
-    path = write(findings, store, store.root / "report.html")
+    path = write(findings, store, args.page or store.root / "report.html")
     if args.json:
         print_json({"report": str(path.resolve())})
     else:

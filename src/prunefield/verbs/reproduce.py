@@ -35,7 +35,7 @@ def execute(args: Namespace) -> int:
     from prunefield.engines import Outcome
     from prunefield.execution import carry_out, order
     from prunefield.ledger import check_scale, items
-    from prunefield.screen import progress, show_ledger
+    from prunefield.screen import progress, show_ledger, show_warning
 
     chosen, scale, engine = items(args.items), check_scale(args.scale), engine_of(args)
     runs = order(run for item in chosen for run in item.runs(scale))
@@ -44,7 +44,8 @@ def execute(args: Namespace) -> int:
         return 0
     device, store = check_device(args), new_store(args)
     with progress(f"reproduce, {scale} scale") as tell:
-        failures = {run.folder: why for run, why in carry_out(store, runs, engine, device=device, tell=tell).items()}
+        failed = carry_out(store, runs, engine, device=device, tell=tell, report=show_warning)
+    failures = {run.folder: why for run, why in failed.items()}
     entries: dict[str, dict[str, Any]] = {item.kind(): {"item": item.kind()} for item in chosen}
     names = list(entries)
     for outcome in engine.map(publish, [(str(store.root.resolve()), name, scale) for name in names]):

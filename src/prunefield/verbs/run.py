@@ -41,7 +41,7 @@ def execute(args: Namespace) -> int:
 def carry(args: Namespace, studies: "Sequence[Run]") -> int:
     """Executes studies and prints their records."""
     from prunefield.execution import carry_out, order
-    from prunefield.screen import progress
+    from prunefield.screen import progress, show_warning
 
     engine = engine_of(args)
     if args.dry_run:
@@ -49,7 +49,7 @@ def carry(args: Namespace, studies: "Sequence[Run]") -> int:
         return 0
     device, store = check_device(args), new_store(args)
     with progress(args.file.name) as tell:
-        failures = carry_out(store, studies, engine, device=device, tell=tell)
+        failures = carry_out(store, studies, engine, device=device, tell=tell, report=show_warning)
     results = {study: store.folder(study).read() for study in studies if store.folder(study).is_done}
     if args.json:
         done = [

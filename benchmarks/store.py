@@ -1,0 +1,63 @@
+"""Listing the runs of a large store: processor time of the whole command, against that of reading one file of each.
+
+The folders are hard links to the files of one finished run, so that they need no space.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks import Case
+from prunefield.execution import obtain
+from prunefield.runs.sketch import Sketch
+from prunefield.store import Store
+
+READ = "import pathlib, sys\nfor path in sorted(pathlib.Path(sys.argv[1]).iterdir()): (path / 'made.json').read_bytes()"
+LINKS = 10_000  # of one file; a file system allows no more than a few ten thousand
+
+
+def cases() -> Iterator[Case]:
+    with tempfile.TemporaryDirectory() as folder:
+        store, run = Store(Path(folder)), Sketch(dimension=10, draws=50)
+        obtain(store, run)
+        made = 1
+        for count, target in ((20_000, 2), (100_000, 10)):
+            _link(store, run.folder, range(made, count))
+            made = count
+            yield Case(
+                f"list {count:,} runs",
+                _time([sys.executable, "-m", "prunefield", "runs", "list", "--json", "--out", folder]),
+                limit=_time([sys.executable, "-c", READ, str(store.root / "runs")]),
+                limit_name="read one file of each",
+                rounds=2,
+                target=f"at most {target} s",
+            )
+
+
+def _link(store: Store, template: str, numbers: range) -> None:
+    """Finished runs with these numbers."""
+    runs = os.path.join(store.root, "runs")
+    files = {path.name: path.read_bytes() for path in Path(runs, template).iterdir()}
+    for number in numbers:
+        if number % LINKS == 0 or number == numbers[0]:
+            for name, data in files.items():
+                Path(store.root, f"{number}-{name}").write_bytes(data)
+            origin = f"{store.root}/{number}-"
+        target = f"{runs}/sketch-{number:016x}"
+        os.mkdir(target)
+        for name in files:
+            os.link(origin + name, f"{target}/{name}")
+
+
+def _time(command: list[str]) -> Callable[[], float]:
+    def work() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    return work
