@@ -10,6 +10,8 @@ from prunefield.errors import StoreError, UsageError
 
 def write_whole(path: Path, data: bytes, *, chosen_by: str = "--out") -> None:
     """Writes `data` to `path` so that a reader sees the old file or the new one, never a part of it."""
+    if not path.name or path.is_dir():  # such as `.`
+        raise UsageError(f"cannot write {path}: it is a folder; name a file with {chosen_by}")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with temporary.open("wb") as file:
@@ -44,3 +46,9 @@ def cannot(what: str, path: Path, error: OSError, *, chosen_by: str = "--out") -
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreError(f"cannot {what} {path}: {reason}; make room and run the same command again, it resumes")
     return UsageError(f"cannot {what} {path}: {reason}; name another folder with {chosen_by}")
+
+
+def cannot_read(path: Path, error: OSError | ValueError) -> UsageError:
+    """The error for a file of the user's that cannot be opened or read."""
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return UsageError(f"cannot read {path}: {reason.lower()}")
