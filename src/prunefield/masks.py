@@ -209,16 +209,14 @@ class Mask(Mapping[str, Tensor]):
         """Reads a mask that `save` wrote."""
         from safetensors import SafetensorError, safe_open
 
+        check_safetensors(Path(path))
         try:
-            check_safetensors(Path(path))
             with safe_open(path, framework="pt") as file:
                 header = json.loads((file.metadata() or {})[_HEADER])
                 shapes, digest, made = header["shapes"], header["sha256"], header.get("format", 1)
                 if not all(isinstance(shape, list) for shape in shapes.values()):
                     raise ValueError("a shape is a list")
                 bits = {name: file.get_tensor(name) for name in shapes}
-        except UsageError as error:
-            raise UsageError(f"cannot read the mask: {error}") from None
         except KeyError:
             raise UsageError(f"{path} is a safetensors file but not a mask; masks are written by Mask.save") from None
         except (SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from prunefield.errors import UsageError
 from prunefield.names import modules
-from prunefield.options import add_json, print_json
+from prunefield.options import add_json, print_json, settings_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -139,7 +139,7 @@ def load(args: Namespace) -> "tuple[Tensor, Tensor | None, tuple[int, ...]]":
 
     if path.exists():
         raise UsageError(f"{path} is neither .npy nor .npz; save an array with numpy.save or numpy.savez(x=…, y=…)")
-    settings: dict[str, Any] = {"kind": args.data}
+    settings = settings_of(args.data)
     for text in args.set:
         change(settings, text)
     task = Task.parse(settings)
