@@ -11,7 +11,7 @@ import prunefield
 
 ROOT = Path(prunefield.__file__).parent
 LAYERS = (
-    ("errors", "names", "plugin", "seeds", "files"),
+    ("errors", "names", "plugin", "seeds", "files", "sizes"),
     (
         "data",
         "tasks",

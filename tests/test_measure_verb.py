@@ -105,7 +105,7 @@ class Surprise:
         (["net.pt", "--layer", "2.weight"], "layer 2.weight has 6 inputs, the shape 3,8,8 has 192"),
         (["net.pt", "--shape", "3x8"], "--shape takes one to three numbers as in 3,32,32, got '3x8'"),
         (["odd.pt"], "odd.pt holds more than weights, or is damaged, and is not read; save net.state_dict()"),
-        (["cut.safetensors"], "cut.safetensors holds more than weights, or is damaged"),
+        (["cut.safetensors"], "cut.safetensors is cut short or not a .safetensors file"),
         (["none.pt"], "cannot read none.pt: no such file"),
         (["empty.pt"], "empty.pt holds no tensors by name"),
         (["text.npy"], "text.npy must hold real numbers"),

@@ -193,7 +193,7 @@ def test_an_emptied_layer_is_warned_of(capsys):
         (["--shape", "1,6,6", "--density", "0.5", "--score", "grasp", "--sample", "last"], "net", "reduce='abs'"),
         (["--shape", "1,6,6", "--density", "0.5", "--weights", "no.safetensors"], "net", "cannot read no.safetensors"),
         (["--shape", "1,6,6", "--density", "0.5", "--weights", "other.safetensors"], "net", "do not fit"),
-        (["--shape", "1,6,6", "--density", "0.5", "--from", "no.safetensors"], "net", "cannot read the mask"),
+        (["--shape", "1,6,6", "--density", "0.5", "--from", "no.safetensors"], "net", "cannot read no.safetensors"),
         (["--shape", "1,7,7", "--density", "0.5"], "net", "does not take inputs of shape 1,7,7"),
         (["--shape", "4", "--density", "0.5"], "tied", "is shared with"),
         (["--shape", "4", "--density", "0.5"], "number", "gives a int, not a torch.nn.Module"),
@@ -245,7 +245,7 @@ def test_a_mistake_gets_one_line_and_no_file(options, model, said, capsys, tmp_p
 @pytest.mark.parametrize(
     ("model", "options", "said"),
     [
-        ("net.safetensors", [], "net.safetensors holds more than weights, or is damaged"),
+        ("net.safetensors", [], "net.safetensors is cut short or not a .safetensors"),
         ("whole.pt", ["--score", "magnitude"], "whole.pt holds more than weights"),
         ("plain.pt", [], "plain.pt holds weights but no code"),
         ("plain.pt", ["--score", "snip"], "and give the file to --weights"),

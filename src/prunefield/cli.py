@@ -4,30 +4,60 @@ A verb is one file in `verbs/` with `add_options(parser)` and `execute(args)`; i
 that is asked for is imported, so that `prunefield --help` answers at once.
 """
 
+import errno
 import os
 import signal
 import sys
+from contextlib import nullcontext
 from importlib import import_module
 from typing import NoReturn
 
 import prunefield
-from prunefield.errors import Error, unknown
+from prunefield.errors import Error, show_line, unknown
 from prunefield.names import modules, summary
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs a command; returns its exit status: 0 done, 1 something failed, 2 bad usage (130 if interrupted)."""
     before = signal.signal(signal.SIGINT, _leave)
+    if reconfigure := getattr(sys.stdout, "reconfigure", None):
+        reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no reason to fail
     try:
-        return dispatch(sys.argv[1:] if argv is None else argv)
+        status = dispatch(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()  # what cannot be written shall be known here
+        return status
     except Error as error:
-        print(f"prunefield: {error}", file=sys.stderr)
-        return error.status
+        return _complain(str(error), error.status)
     except BrokenPipeError:  # the reader of our output (head, less) has left
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_stdout()
         return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _forget_stdout()
+        return _complain("cannot write the output: no space left on device; make room and run the command again", 1)
+    except (MemoryError, RuntimeError) as error:
+        if not _is_memory(error):
+            raise
+        return _complain(f"not enough memory on this machine: {error}; ask for less", 1)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _complain(message: str, status: int) -> int:
+    print(f"prunefield: {show_line(message)}", file=sys.stderr)
+    return status
+
+
+def _forget_stdout() -> None:
+    """What is left in the buffer goes nowhere, so that Python does not complain of it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_memory(error: Exception) -> bool:
+    """Whether memory was refused, by Python, numpy or torch, which has no error of its own for it."""
+    said = ("allocate memory", "not enough memory", "calculation overflowed", "multiplication overflow")
+    return isinstance(error, MemoryError) or any(text in str(error) for text in said)
 
 
 def _leave(*_: object) -> NoReturn:
@@ -52,12 +82,14 @@ def dispatch(argv: list[str]) -> int:
         return 0
     if first not in verbs:
         raise unknown("command", first, verbs)
-    from prunefield.options import Parser
+    from prunefield.options import Parser, reserve_stdout
 
     verb = import_module(verbs[first])
     parser = Parser(prog=f"prunefield {first}", description=verb.__doc__)
     verb.add_options(parser)
-    return verb.execute(parser.parse_args(argv[1:]))
+    args = parser.parse_args(argv[1:])
+    with reserve_stdout() if getattr(args, "json", False) else nullcontext():
+        return verb.execute(args)
 
 
 def overview(verbs: dict[str, str]) -> str:

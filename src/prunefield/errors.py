@@ -26,6 +26,16 @@ class RunError(Error):
     """A run that could not be carried to its end."""
 
 
+def show_line(text: str, most: int = 2000) -> str:
+    """One line of text that any terminal can show: no line breaks or control characters, and not endless.
+
+    >>> show_line("two\\nlines\\x1b[31m")
+    'two lines\\\\x1b[31m'
+    """
+    short = text if len(text) <= most else f"{text[: most - 40]} … ({len(text):,} characters)"
+    return "".join(part if part.isprintable() else repr(part)[1:-1] for part in " ".join(short.split()))
+
+
 def nearest(got: str, allowed: Iterable[str]) -> str | None:
     """The allowed name most like `got`, if any is alike.
 
@@ -44,7 +54,7 @@ def unknown(what: str, got: object, allowed: Iterable[str]) -> UsageError:
     >>> print(unknown("task", "isng", ["ising", "kur"]))
     unknown task 'isng'; did you mean 'ising'? (allowed: ising, kur)
     """
-    names = list(allowed)
-    match = nearest(str(got), names)
+    names, text = list(allowed), str(got)[:200]
+    match = nearest(text, names)
     hint = f"; did you mean {match!r}?" if match else ""
-    return UsageError(f"unknown {what} {str(got)!r}{hint} (allowed: {', '.join(names) or 'none'})")
+    return UsageError(f"unknown {what} {text!r}{hint} (allowed: {', '.join(names) or 'none'})")

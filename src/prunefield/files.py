@@ -13,6 +13,8 @@ def write_whole(path: Path, data: bytes, *, keep: Path | None = None, chosen_by:
 
     With `keep`, the old file is not lost but moves there; for a moment `path` does not exist, then.
     """
+    if not path.name or path.is_dir():  # such as `.`
+        raise UsageError(f"cannot write {path}: it is a folder; name a file with {chosen_by}")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with temporary.open("wb") as file:
@@ -81,3 +83,9 @@ def cannot(what: str, path: Path, error: OSError, *, chosen_by: str = "--out") -
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreError(f"cannot {what} {path}: {reason}; make room and run the same command again, it resumes")
     return UsageError(f"cannot {what} {path}: {reason}; name another folder with {chosen_by}")
+
+
+def cannot_read(path: Path, error: OSError | ValueError) -> UsageError:
+    """The error for a file of the user's that cannot be opened or read."""
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return UsageError(f"cannot read {path}: {reason.lower()}")

@@ -89,6 +89,8 @@ def settle(store: Store, item: Item, scale: Scale | None = None) -> Finding | No
     """The finding of an item at a scale, or at the largest scale that is complete in the store; None if none is."""
     for candidate in (scale,) if scale else reversed(SCALES):
         runs = order(item.runs(candidate))
+        if not (runs or scale) and candidate != SCALES[0]:
+            continue  # without runs all scales are the same, and the item is at the first of them
         if all(store.folder(run).is_done for run in runs):
             return Finding(item, candidate, {run: store.folder(run).read() for run in runs})
     return None

@@ -26,11 +26,13 @@ from prunefield.selection import (
     select,
     spread,
 )
+from prunefield.sizes import check_safetensors
 
 if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
 __all__ = ["Density", "Mask", "count", "largest", "pack", "unpack"]
+_FORMAT = 2  # since which the checksum covers names and shapes, too
 _HEADER = "prunefield-mask"  # the one key of the file's metadata: a single key keeps the file's bytes reproducible
 
 
@@ -198,7 +200,8 @@ class Mask(Mapping[str, Tensor]):
         from safetensors.torch import save
 
         bits = {name: pack(kept) for name, kept in self.items()}
-        header = {"shapes": {name: list(kept.shape) for name, kept in self.items()}, "sha256": _digest(bits)}
+        shapes = {name: list(kept.shape) for name, kept in self.items()}
+        header = {"format": _FORMAT, "shapes": shapes, "sha256": _digest(bits, shapes)}
         write_whole(Path(path), save(bits, metadata={_HEADER: json.dumps(header)}))
 
     @classmethod
@@ -206,20 +209,26 @@ class Mask(Mapping[str, Tensor]):
         """Reads a mask that `save` wrote."""
         from safetensors import SafetensorError, safe_open
 
+        check_safetensors(Path(path))
         try:
             with safe_open(path, framework="pt") as file:
                 header = json.loads((file.metadata() or {})[_HEADER])
-                bits = {name: file.get_tensor(name) for name in header["shapes"]}
-                digest = header["sha256"]
-        except OSError as error:
-            raise UsageError(f"cannot read the mask {path}: {error.strerror or error}") from None
+                shapes, digest, made = header["shapes"], header["sha256"], header.get("format", 1)
+                if not all(isinstance(shape, list) for shape in shapes.values()):
+                    raise ValueError("a shape is a list")
+                bits = {name: file.get_tensor(name) for name in shapes}
         except KeyError:
             raise UsageError(f"{path} is a safetensors file but not a mask; masks are written by Mask.save") from None
-        except (SafetensorError, ValueError) as error:
+        except (SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(f"{path} is cut short or not a mask of Mask.save ({error})") from None
-        if _digest(bits) != digest:
+        if made not in (1, _FORMAT):
+            raise UsageError(f"{path} is a mask of format {made!r}; this prunefield knows 1 and {_FORMAT}: upgrade it")
+        if _digest(bits, shapes if made == _FORMAT else None) != digest:
             raise UsageError(f"{path} is damaged: its bits are not those that were written; make the mask again")
-        return cls({name: unpack(bits[name], shape) for name, shape in header["shapes"].items()})
+        try:
+            return cls({name: unpack(bits[name], shape) for name, shape in shapes.items()})
+        except UsageError as error:
+            raise UsageError(f"{path} is damaged: {error}; make the mask again") from None
 
 
 @torch.no_grad()
@@ -252,7 +261,13 @@ def unpack(bits: Tensor, shape: Sequence[int]) -> Tensor:
     >>> unpack(pack(torch.tensor([[True, False, True]])), (1, 3)).tolist()
     [[True, False, True]]
     """
-    return torch.from_numpy(np.unpackbits(bits.numpy(), count=prod(shape)).astype(bool)).reshape(tuple(shape))
+    if not all(type(side) is int and side >= 0 for side in shape) or bits.dtype != torch.uint8 or bits.ndim != 1:
+        raise UsageError(
+            f"{bits.dtype} of shape {tuple(bits.shape)} are not the packed bits of a mask of shape {shape}"
+        )
+    if len(bits) != -(-prod(shape) // 8):  # what is missing would be zeros in memory, however many
+        raise UsageError(f"{len(bits)} bytes are not the bits of a mask of shape {tuple(shape)}")
+    return torch.from_numpy(np.unpackbits(bits.numpy(), count=prod(shape)).view(bool)).reshape(tuple(shape))
 
 
 def _compare(mask: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], what: str) -> None:
@@ -266,5 +281,7 @@ def _compare(mask: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], what:
         raise UsageError(f"the mask is for another architecture: {'; '.join(wrong)}")
 
 
-def _digest(bits: Mapping[str, Tensor]) -> str:
-    return checksum(b"".join(part.numpy().tobytes() for part in bits.values()))
+def _digest(bits: Mapping[str, Tensor], shapes: Mapping[str, Sequence[int]] | None) -> str:
+    """A checksum of names, shapes and bits; of the bits alone in the first format, for which `shapes` is None."""
+    named = b"" if shapes is None else json.dumps([[*item] for item in shapes.items()]).encode()
+    return checksum(named + b"".join(part.numpy().tobytes() for part in bits.values()))

@@ -1,12 +1,14 @@
 """Options that several verbs share, and what they mean."""
 
 import json
+import math
 import os
-import re
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from prunefield.errors import UsageError, unknown
 from prunefield.names import modules
@@ -18,17 +20,37 @@ if TYPE_CHECKING:
 
 
 class Parser(ArgumentParser):
-    """An argument parser whose errors are ours, one line each."""
+    """An argument parser whose errors are ours, one line each, and whose numbers and paths are sensible."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False)
+        for kind, read in ((int, _read_whole), (float, _read_real), (Path, _read_path)):
+            self.register("type", kind, read)
 
     def error(self, message: str) -> NoReturn:
         prefix = "unrecognized arguments: "
         if message.startswith(prefix):
             options = [name for action in self._actions for name in action.option_strings]
-            raise unknown("argument", message.removeprefix(prefix).split()[0], options)
+            raise unknown("argument", message.removeprefix(prefix).split(" ")[0], options)
         raise UsageError(f"{message} (see: {self.prog} --help)")
+
+
+def _read_whole(text: str) -> int:
+    if abs(number := int(text)) >= 2**63:
+        raise ArgumentTypeError("the number must lie between -2^63 and 2^63")
+    return number
+
+
+def _read_real(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ArgumentTypeError(f"the number must be finite, got {text!r}")
+    return number
+
+
+def _read_path(text: str) -> Path:
+    if not text:
+        raise ArgumentTypeError("a file or folder cannot have an empty name")
+    return Path(text)
 
 
 def add_store(parser: ArgumentParser) -> None:
@@ -74,14 +96,14 @@ def engine_of(args: Namespace) -> "Engine":
 
 
 def settings_of(text: str) -> dict[str, Any]:
-    """NAME[,KEY=VALUE…] as a table.
+    """NAME[,KEY=VALUE…] as a table: the one reader of it, for tasks, scores and engines.
 
     >>> settings_of("snip,skip=[1, 2],mode=train")
     {'kind': 'snip', 'skip': [1, 2], 'mode': 'train'}
     """
-    from prunefield.study import change
+    from prunefield.study import change, split_settings
 
-    kind, *settings = re.split(r",(?![^\[]*\])", text)  # not inside of a list
+    kind, *settings = split_settings(text)
     table: dict[str, Any] = {"kind": kind}
     for setting in settings:
         change(table, setting)
@@ -93,9 +115,10 @@ def check_device(args: Namespace) -> str:
     import torch
 
     try:
-        torch.empty(1, device=args.device)
-    except (RuntimeError, AssertionError) as error:
-        raise UsageError(f"no device {args.device!r} here: {str(error).splitlines()[0]}") from None
+        if torch.empty(1, device=args.device).is_meta:
+            raise RuntimeError("it computes nothing")
+    except (RuntimeError, AssertionError, ValueError, OverflowError) as error:
+        raise UsageError(f"no device {args.device!r} here: {str(error).partition(chr(10))[0]}") from None
     return args.device
 
 
@@ -121,9 +144,46 @@ def has_store(args: Namespace) -> bool:
         return True
 
 
+_document: TextIO | None = None  # where --json prints, while everything else that is printed goes to stderr
+
+
+@contextmanager
+def reserve_stdout() -> Iterator[None]:
+    """Keeps stdout for `print_json`: what user code prints, in this process or a worker, goes to stderr."""
+    global _document
+    before = sys.stdout
+    try:
+        number, error = before.fileno(), sys.stderr.fileno()
+        before.flush()
+        _document = os.fdopen(os.dup(number), "w", encoding=before.encoding, errors="backslashreplace")
+        os.dup2(error, number)
+    except (OSError, ValueError, AttributeError):  # no file: somebody has put another object there
+        number, _document, sys.stdout = None, before, sys.stderr
+    try:
+        yield
+    finally:
+        document, _document, sys.stdout = _document, None, before
+        if number is not None and document is not None:
+            before.flush()
+            os.dup2(document.fileno(), number)
+            document.close()
+
+
 def print_json(document: Any) -> None:
-    """Prints one JSON document on stdout."""
-    print(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+    """Prints one JSON document on stdout; numbers that are not finite are null."""
+    try:
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_drop_infinities(document), indent=1, ensure_ascii=False)
+    print(text, file=_document or sys.stdout)
+
+
+def _drop_infinities(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _drop_infinities(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_drop_infinities(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_plan(args: Namespace, runs: "Sequence[Run]") -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, model_validator
 from pydantic_core import CoreSchema, core_schema
 
 from prunefield.errors import UsageError, unknown
@@ -24,6 +24,16 @@ class Plugin(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
     family: ClassVar[str]
     version: ClassVar[int] = 1
+
+    @model_validator(mode="after")
+    def _check_numbers(self) -> Self:
+        """Whole numbers are those of the hardware: nothing here can count with others."""
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            for item in value if isinstance(value, tuple) else (value,):
+                if isinstance(item, int) and abs(item) >= 2**63:
+                    raise UsageError(f"{name} is a whole number beyond 2^63, which no setting can be")
+        return self
 
     @classmethod
     def kind(cls) -> str:
@@ -60,7 +70,7 @@ class Plugin(BaseModel):
         table = {"kind": value} if isinstance(value, str) else value
         what = cls.__name__.lower()
         if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
-            raise UsageError(f"a {what} is a name or a table with the key 'kind', got {value!r}")
+            raise UsageError(f"a {what} is a name or a table with the key 'kind', got {repr(value)[:200]}")
         kind, _, version = table["kind"].partition("@")
         final = find(cls, kind)
         if version and version != str(final.version):
@@ -142,5 +152,7 @@ def _one_line(error: ValidationError, final: type[Plugin]) -> str:
     if first["type"] == "value_error":  # ours: it says what was got
         return f"{key}: {first['ctx']['error']}".removeprefix(": ") if "ctx" in first else first["msg"]
     message = first["msg"][0].lower() + first["msg"][1:]
-    shown = f" (got {first['input']!r})" if isinstance(first["input"], str | int | float | bool) else ""
+    got = first["input"]
+    is_short = isinstance(got, str | float) or (isinstance(got, int) and abs(got) < 10**30)
+    shown = f" (got {got!r})" if is_short else ""
     return f"{key}: {message}{shown}"

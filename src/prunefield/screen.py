@@ -16,9 +16,16 @@ from prunefield.execution import Progress as Standing
 COLOURS = {"reproduced": "green", "corrected": "cyan", "not reproduced": "red"}
 
 
+class Terminal(Console):
+    """Standard output whose reader may leave, as `head` does: rich would end the program with status 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Standard output; where it is no terminal, wide enough that nothing is cut."""
-    return Console() if sys.stdout.isatty() else Console(width=160)
+    return Terminal() if sys.stdout.isatty() else Terminal(width=160)
 
 
 def show_warning(message: str) -> None:

@@ -162,7 +162,7 @@ def test_wrong_files_are_refused_in_one_line(kind, write, message, tmp_path, mon
     [
         (lambda content: content[:-10], "damaged"),
         (lambda content: gzip.compress(gzip.decompress(content)[:-1]), "not whole"),
-        (lambda content: gzip.compress(b"\0\0\x0d" + gzip.decompress(content)[3:]), "no IDX file"),
+        (lambda content: gzip.compress(b"\0\0\x0d" + gzip.decompress(content)[3:]), "not an IDX file"),
     ],
 )
 def test_damaged_idx_files_are_refused(change, message, tmp_path, monkeypatch):
@@ -199,7 +199,7 @@ def test_own_files_must_not_change(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"x": np.zeros((4, 2))}, "needs arrays x and y"),
+        ({"x": np.zeros((4, 2))}, "needs the arrays x and y"),
         ({"x": np.zeros((4, 2)), "y": np.zeros(3)}, "with n labels"),
         ({"x": np.full((4, 2), np.nan), "y": np.arange(4)}, "not finite"),
         ({"x": np.zeros((4, 2)), "y": np.zeros(4)}, "at least two classes"),

@@ -1,15 +1,25 @@
-"""Bundles: a folder, a tar or a zip, read without unpacking it, so that no path in it can lead anywhere."""
+"""Bundles: a folder, a tar or a zip, read without unpacking it, so that no path in it can lead anywhere.
 
+The table of contents of an archive and every file in it are measured before they are read (`sizes.py`).
+"""
+
+import bz2
+import gzip
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any, cast
 
+from prunefield.data.arrays import open_zip
 from prunefield.errors import UsageError
+from prunefield.sizes import Meter, check_claim, count_stored
 
 LARGEST = 8 << 30  # bytes that the files of a bundle may have together: twice ImageNet32
+CONTENTS = 100_000_000  # bytes that the headers in a tar may have together: 512 for each of 190,000 files
+DAMAGED = (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error)
 LINK = 0o12  # the type of a file in the upper bits of a zip entry
 
 
@@ -19,40 +29,73 @@ class Bundle:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._source: tarfile.TarFile | zipfile.ZipFile | None = None
+        self._files: list[IO[bytes]] = []
         try:
-            sizes = self._survey()
-            self._check(sizes)
+            self._sizes = self._survey()
         except FileNotFoundError:
             raise UsageError(f"cannot read {path}: no such file or folder") from None
-        except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile) as error:
-            self.close()
-            reason = str(error).partition("\n")[0]
-            raise UsageError(f"{path} is neither a folder nor a whole tar or zip archive ({reason})") from None
         except UsageError:
             self.close()
             raise
-        self.names = sorted(sizes)
+        except Exception as error:  # a damaged archive raises whatever the damaged byte leads to
+            self.close()
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise UsageError(f"{path} is neither a folder nor a whole tar or zip archive ({reason})") from None
+        self.names = sorted(self._sizes)
 
     def _survey(self) -> dict[str, int]:
-        """The size of each file; 0 in a folder, which needs no unpacking."""
+        """The size of each file."""
         path = self.path
         if path.is_dir():
-            return {item.relative_to(path).as_posix(): 0 for item in path.rglob("*") if item.is_file()}
-        if zipfile.is_zipfile(path):
-            self._source = zipfile.ZipFile(path)
-            infos = [item for item in self._source.infolist() if not item.is_dir()]
-            self._refuse([item.filename for item in infos if (item.external_attr >> 28) == LINK])
-            return {item.filename: item.file_size for item in infos}
-        self._source = tarfile.open(path)  # noqa: SIM115, closed in close()
-        members = self._source.getmembers()
-        self._refuse([item.name for item in members if not (item.isfile() or item.isdir())])
-        return {item.name: item.size for item in members if item.isfile()}
+            items = [item for item in path.rglob("*") if item.is_file()]
+            return {item.relative_to(path).as_posix(): item.stat().st_size for item in items}
+        file: Any = path.open("rb")
+        self._files.append(file)
+        self._stored = count_stored(path)
+        begin = file.read(4)
+        file.seek(0)
+        if begin[:2] == b"PK":
+            return self._survey_zip(file)
+        if begin[:2] == b"\x1f\x8b":
+            file = gzip.GzipFile(fileobj=file)
+            self._files.append(file)
+        elif begin[:3] == b"BZh":
+            file = bz2.BZ2File(file)
+            self._files.append(file)
+        return self._survey_tar(file)
 
-    def _check(self, sizes: dict[str, int]) -> None:
+    def _survey_zip(self, file: IO[bytes]) -> dict[str, int]:
+        self._source = open_zip(file, self.path)
+        infos = [item for item in self._source.infolist() if not item.is_dir()]
+        self._refuse([item.filename for item in infos if (item.external_attr >> 28) == LINK])
+        sizes = {item.filename: item.file_size for item in infos}
         for name in sizes:
-            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-                raise UsageError(f"{self.path} holds the path {name!r}, which leads out of it; it is not official")
-        if (total := sum(sizes.values())) > LARGEST:
+            self._check_name(name)
+        self._check_total(sum(sizes.values()))
+        return sizes
+
+    def _survey_tar(self, file: IO[bytes]) -> dict[str, int]:
+        """Member by member, so that one that is too large is never reached."""
+        meter = Meter(file, CONTENTS, self.path)
+        self._source = archive = tarfile.TarFile(fileobj=cast(IO[bytes], meter))
+        sizes: dict[str, int] = {}
+        total = 0
+        for member in archive:
+            self._check_name(member.name)
+            self._refuse([member.name] if not (member.isfile() or member.isdir()) or member.issparse() else [])
+            total += member.size
+            self._check_total(total)
+            if member.isfile():
+                sizes[member.name] = member.size
+        meter.left = None
+        return sizes
+
+    def _check_name(self, name: str) -> None:
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            raise UsageError(f"{self.path} holds the path {name!r}, which leads out of it; it is not official")
+
+    def _check_total(self, total: int) -> None:
+        if total > LARGEST:
             raise UsageError(f"{self.path} would unpack to {total >> 30} GB; at most {LARGEST >> 30} are read")
 
     def _refuse(self, names: list[str]) -> None:
@@ -70,10 +113,11 @@ class Bundle:
         if name is None:
             seen = ", ".join(self.names[:5]) or "nothing"
             raise UsageError(f"{self.path} has no file {end!r} (it has: {seen}{', …' * (len(self.names) > 5)})")
+        check_claim(f"{name} in {self.path}", self._sizes[name], self.count_stored(name))
         try:
             with self._open(name) as file:
                 yield file
-        except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile) as error:
+        except DAMAGED as error:
             raise UsageError(f"{name} in {self.path} is damaged ({error}); fetch it again") from None
 
     def _open(self, name: str) -> IO[bytes]:
@@ -85,11 +129,16 @@ class Bundle:
         assert file is not None  # only plain files are in `names`
         return file
 
+    def count_stored(self, name: str) -> int:
+        """The bytes from which a file is unpacked: its own in a folder, those of the archive in an archive."""
+        return count_stored(self.path / name) if self._source is None else self._stored
+
     def read(self, end: str) -> bytes:
         """The bytes of the file whose path ends with `end`."""
         with self.open(end) as file:
             return file.read()
 
     def close(self) -> None:
-        if self._source is not None:
-            self._source.close()
+        for file in (self._source, *reversed(self._files)):
+            if file is not None:
+                file.close()

@@ -2,25 +2,31 @@
 
 The official files of CIFAR and ImageNet32 are pickles, and a pickle may name any function for the reader to call. Here
 the few names that arrays are written with lead to stand-ins, which remember shape, type and bytes; numpy's own
-unpickling is never run.
+unpickling is never run. A pickle is a program, which can also fill the memory or never end. So the reader is Python's
+own in Python, whose memory grows by a little with each step and not with what a step claims; it takes at most STEPS
+of them, and only text and bytes can be keys, since hashing what is nested in itself would not end.
 """
 
 import pickle
-from typing import IO, Any
+from collections.abc import Callable, Mapping
+from typing import IO, Any, cast
 
 import numpy as np
 
 from prunefield.errors import UsageError
 
+STEPS = 1_000_000  # the files of CIFAR-100 have 250,000
+KEYS = (str, bytes)
+
 
 def read_pickle(file: IO[bytes], name: str) -> dict[str, Any]:
     """The dict in a pickle, its keys as text, its arrays as numpy arrays."""
     try:
-        found = _Reader(file, encoding="bytes").load()
+        found = Reader(file, ALLOWED).load()
     except _ForbiddenError as error:
         raise UsageError(f"{name} is a pickle that asks for {error}; it may run code and was not read") from None
     except Exception as error:  # damaged pickles raise whatever the damaged byte leads to
-        raise UsageError(f"{name} is no whole pickle ({type(error).__name__}: {error}); fetch it again") from None
+        raise UsageError(f"{name} is damaged or cut short ({type(error).__name__}: {error}); fetch it again") from None
     if not isinstance(found, dict):
         raise UsageError(f"{name} holds a {type(found).__name__}, expected a dict of arrays")
     return {_text(key): value.array(name) if isinstance(value, _Array) else value for key, value in found.items()}
@@ -34,7 +40,7 @@ class _Type:
     """Stands for a numpy dtype."""
 
     def __init__(self, code: str | bytes, *_: object) -> None:
-        self.code = _text(code)
+        self.code = _text(code)[:8]
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         order = _text(state[1])
@@ -81,15 +87,52 @@ ALLOWED = {
 }
 
 
-class _Reader(pickle.Unpickler):
-    def find_class(self, module_name: str, global_name: str, /) -> Any:
-        if (module_name, global_name) not in ALLOWED:
-            raise _ForbiddenError(f"{module_name}.{global_name}")
-        return ALLOWED[module_name, global_name]
+class Reader(pickle._Unpickler):
+    """Reads one pickle from a file, in which each of the names `allowed` stands for what is given with it."""
+
+    def __init__(self, file: IO[bytes], allowed: Mapping[tuple[str, str], Any], keys: tuple[type, ...] = KEYS) -> None:
+        super().__init__(file, encoding="bytes")
+        self.allowed, self.keys, self.steps = allowed, keys, 0
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self.allowed:
+            raise _ForbiddenError(f"{module}.{name}")
+        return self.allowed[module, name]
 
     def persistent_load(self, pid: Any) -> Any:
         raise _ForbiddenError("a persistent object")
 
+    def check_keys(self, items: list[Any]) -> None:
+        for key in items[::2]:
+            if not isinstance(key, self.keys):
+                raise _ForbiddenError(f"a {type(key).__name__} as a key")
+
+
+def _counted(load: Callable[[Any], None], keys: Callable[[Any], list[Any]] | None) -> Callable[[Reader], None]:
+    """A step of the reader, of which there are not too many; `keys` are the last keys and values before it."""
+
+    def step(reader: Reader) -> None:
+        reader.steps += 1
+        if reader.steps > STEPS:
+            raise _ForbiddenError(f"more than {STEPS:,} steps")
+        if keys is not None:
+            reader.check_keys(keys(reader))
+        load(reader)
+
+    return step
+
+
+_HASHING = {  # where the keys are that a step hashes
+    pickle.DICT[0]: lambda reader: reader.stack,
+    pickle.SETITEM[0]: lambda reader: reader.stack[-2:],
+    pickle.SETITEMS[0]: lambda reader: reader.stack,
+}
+_UNKNOWN = {pickle.EMPTY_SET[0], pickle.ADDITEMS[0], pickle.FROZENSET[0], pickle.DUP[0]}  # no data file has them
+_KNOWN = {code: load for code, load in pickle._Unpickler.dispatch.items() if code not in _UNKNOWN}
+Reader.dispatch = {code: cast(Any, _counted(load, _HASHING.get(code))) for code, load in _KNOWN.items()}
+
 
 def _text(key: object) -> str:
-    return key.decode("latin1") if isinstance(key, bytes) else str(key)
+    if not isinstance(key, KEYS):
+        raise ValueError(f"a {type(key).__name__} instead of text")
+    return key.decode("latin1") if isinstance(key, bytes) else key

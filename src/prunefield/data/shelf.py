@@ -11,6 +11,7 @@ import os
 import shutil
 import weakref
 from collections.abc import Iterable
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,12 +20,16 @@ from filelock import FileLock
 from numpy.lib import format as npy
 
 from prunefield.data import VARIABLE
+from prunefield.data.arrays import read_arrays, read_form
 from prunefield.data.download import hash_file
 from prunefield.errors import UsageError
 from prunefield.files import cannot, make_folder, write_whole
+from prunefield.sizes import read_start
 
 Part = tuple[str, np.ndarray, np.ndarray]  # "train" or "test", inputs (n, features), labels (n,)
 ABOUT = "about.json"
+LONGEST = 100 << 20  # bytes of about.json, which lists every file of a folder of one's own
+LABELS = 1 << 15  # classes that int16 can number
 ROWS = 64  # of which moments are taken at a time: what fits a cache
 
 
@@ -58,7 +63,9 @@ def write(folder: Path, parts: Iterable[Part], form: Shape, about: dict[str, Any
 
 def _pour(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str, int]:
     """Writes the arrays part by part, so that memory never holds more than one."""
-    features = int(np.prod(form.shape))
+    if form.classes > LABELS:
+        raise UsageError(f"there are {form.classes} classes; at most {LABELS} are numbered")
+    features = prod(form.shape)
     labels: dict[str, list[np.ndarray]] = {"train": [], "test": []}
     sums = np.zeros((2, features))
     files: dict[str, Any] = {}
@@ -118,10 +125,9 @@ class Rows:
     def __init__(self, path: Path, shape: tuple[int, int]) -> None:
         try:
             with path.open("rb") as file:
-                version = npy.read_magic(file)
-                found, _, dtype = npy.read_array_header_1_0(file) if version == (1, 0) else ((), False, np.dtype("u1"))
+                found, _, dtype = read_form(file)
                 self._begin = file.tell()
-            whole = path.stat().st_size == self._begin + dtype.itemsize * int(np.prod(shape))
+            whole = path.stat().st_size == self._begin + dtype.itemsize * prod(shape)
             if found != shape or dtype not in (np.uint8, np.float32) or not whole:
                 raise ValueError(f"not whole, or not {shape[0]} × {shape[1]} numbers")
             self._file = os.open(path, os.O_RDONLY)
@@ -146,7 +152,7 @@ class Shelf:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.about = read_about(folder)
-        width = int(np.prod(self.about["shape"]))
+        width = prod(self.about["shape"])
         self.rows = {split: Rows(folder / f"{split}.npy", (self.about[split], width)) for split in ("train", "test")}
         self.labels = {split: self._load(f"{split}-labels.npy", (self.about[split],)) for split in ("train", "test")}
         self.moments = self._load("moments.npy", (2, width))
@@ -156,11 +162,11 @@ class Shelf:
 
     def _load(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
         try:
-            array = np.load(self.folder / name, allow_pickle=False)
-            if array.shape != shape:
-                raise ValueError(f"shape {array.shape}, expected {shape}")
+            array = read_arrays(self.folder / name, (name,))[name]
+            if array.shape != shape or array.dtype.kind not in "if":
+                raise UsageError(f"it holds {array.dtype} of shape {array.shape}, expected {shape}")
             return array
-        except (OSError, ValueError, EOFError) as error:
+        except UsageError as error:
             path = self.folder / name
             raise UsageError(f"{path} is damaged ({error}); delete {self.folder} and get it again") from None
 
@@ -168,13 +174,23 @@ class Shelf:
 def read_about(folder: Path) -> dict[str, Any]:
     """What about.json says."""
     try:
-        about = json.loads((folder / ABOUT).read_bytes())
-        if {"shape", "classes", "train", "test", "files"} <= set(about):
+        about = json.loads(read_start(folder / ABOUT, LONGEST, "an about.json"))
+        if isinstance(about, dict) and _is_sound(about):
             return about
-        reason = "keys are missing"
-    except (OSError, ValueError) as error:
+        reason = "keys are missing or wrong"
+    except (UsageError, ValueError, RecursionError) as error:
         reason = str(error)
     raise UsageError(f"{folder / ABOUT} cannot be read ({reason}); delete {folder} and get it again")
+
+
+def _is_sound(about: dict[str, Any]) -> bool:
+    shape, files, note = about.get("shape"), about.get("files"), about.get("note", "")
+    counts = [about.get(key) for key in ("classes", "train", "test")]
+    if not isinstance(shape, list) or not isinstance(files, dict) or not isinstance(note, str):
+        return False
+    if any(Path(name).name != name for name in files):  # a file of this folder and no other
+        return False
+    return all(type(number) is int and 0 <= number < 2**48 for number in [*counts, *shape])
 
 
 def problems(folder: Path) -> list[str]:

@@ -1,16 +1,19 @@
 """Weights of one layer out of a file of somebody's own; nothing in the file is executed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from prunefield.data.arrays import is_npy, read_arrays
 from prunefield.errors import UsageError, unknown
+from prunefield.files import cannot_read
 from prunefield.masks import Mask
+from prunefield.measure.torch_files import check_torch_file
+from prunefield.sizes import check_safetensors
 
 
 class Layer(NamedTuple):
@@ -40,15 +43,15 @@ def read_layer(path: Path, shape: Sequence[int], name: str | None = None, mask: 
         name = fitting[0]
     if name not in flat:
         raise unknown("layer", name, flat)
-    weight = flat[name].to(torch.float32)
-    if weight.shape[1] != size:
+    if flat[name].shape[1] != size:
         raise UsageError(
-            f"layer {name} has {weight.shape[1]} inputs, the shape {text} has {size}; give another --shape"
+            f"layer {name} has {flat[name].shape[1]} inputs, the shape {text} has {size}; give another --shape"
         )
+    weight = check_plain(path, name, flat[name]).to(torch.float32)
     wrong = int((~weight.isfinite()).sum())
     if wrong:
         raise UsageError(f"layer {name} has {wrong} weights that are not finite, of {weight.numel()}; mend the file")
-    left = state.get(f"{name.removesuffix('_orig')}_mask")
+    left = find_mask(path, state, name)
     kept = weight != 0 if left is None else left != 0
     return Layer(name, weight, kept if mask is None else _read_mask(mask, name, weight))
 
@@ -56,39 +59,67 @@ def read_layer(path: Path, shape: Sequence[int], name: str | None = None, mask: 
 def read_state(path: Path) -> dict[str, Tensor]:
     """All tensors of a file by name; the array of a .npy file is `weight`."""
     try:
-        if path.suffix == ".npy":
-            return {"weight": _read_array(path)}
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
 
+            check_safetensors(path)
             return load_file(path)
+        if is_npy(path):
+            return {"weight": _read_array(path)}
+        check_torch_file(path)
         state: Any = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
     except UsageError:
         raise
+    except OSError as error:
+        raise cannot_read(path, error) from None
     except Exception:  # what a damaged file raises is up to three libraries
         message = f"{path} holds more than weights, or is damaged, and is not read; save net.state_dict()"
         raise UsageError(message) from None
     for key in ("state_dict", "model_state_dict", "model"):
         state = state.get(key, state) if isinstance(state, dict) else {}
     tensors = {key: item for key, item in state.items() if isinstance(item, Tensor)} if isinstance(state, dict) else {}
-    if not tensors:
+    if not tensors or not all(isinstance(key, str) for key in tensors):
         raise UsageError(f"{path} holds no tensors by name; save net.state_dict()")
     wraps = ("module.", "_orig_mod.")  # of DataParallel and torch.compile
     wrap = next((wrap for wrap in wraps if all(key.startswith(wrap) for key in tensors)), "")
     return {key.removeprefix(wrap): item for key, item in tensors.items()}
 
 
+def check_plain(path: Path, name: str, tensor: Tensor) -> Tensor:
+    """The tensor, if its entries are real numbers that lie in memory one by one."""
+    found = [
+        ("has no values (device meta); load them first", tensor.is_meta),
+        ("is quantized; save its dequantize()", tensor.is_quantized),
+        ("is sparse; save its to_dense()", tensor.is_nested or tensor.layout != torch.strided),
+        ("is complex; save its real numbers", tensor.is_complex()),
+        ("is empty", tensor.numel() == 0),
+    ]
+    for problem, true in found:
+        if true:
+            raise UsageError(f"layer {name} of {path} {problem}")
+    return tensor
+
+
+def find_mask(path: Path, state: Mapping[str, Tensor], name: str) -> Tensor | None:
+    """The mask that `torch.nn.utils.prune` has left beside a weight."""
+    key = f"{name.removesuffix('_orig')}_mask"
+    left = state.get(key)
+    if left is not None and check_plain(path, key, left).shape != state[name].shape:
+        raise UsageError(
+            f"{key} of {path} is {tuple(left.shape)}, the weight {tuple(state[name].shape)}; mend the file"
+        )
+    return left
+
+
 def _read_array(path: Path) -> Tensor:
-    array = np.load(path, allow_pickle=False)  # a pickle could execute code
-    if array.dtype.kind not in "biuf":
+    array = read_arrays(path, ("weight",), width=4)["weight"]
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise UsageError(f"{path} must hold real numbers, got {array.dtype}")
-    return torch.from_numpy(array)
+    return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
 
 
 def _read_mask(path: Path, name: str, weight: Tensor) -> Tensor:
-    kept = Mask({name: read_state(path)["weight"] != 0}) if path.suffix == ".npy" else Mask.load(path)
+    kept = Mask({name: _read_array(path) != 0}) if is_npy(path) else Mask.load(path)
     short = name.removesuffix("_orig")
     if short not in kept and name not in kept:
         raise unknown("layer of the mask", short, kept)

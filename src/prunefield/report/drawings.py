@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # The same figure gives the same file: no date, and identifiers that do not depend on chance.
 STYLE: dict[Any, Any] = {
+    "text.parse_math": False,  # names of layers are no formulas
     "svg.fonttype": "none",
     "svg.hashsalt": "prunefield",
     "pdf.fonttype": 42,

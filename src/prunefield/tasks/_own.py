@@ -64,7 +64,7 @@ class Own(Images):
 
     def _open(self, folder: Path) -> shelf.Shelf:
         origin = self.origin
-        if not origin.exists():
+        if "\0" in self.path or not origin.exists():
             raise UsageError(f"{self.kind()}: there is nothing at {origin}; name your files with path = '…'")
         stamps = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in self.files()]
         if not (folder / shelf.ABOUT).exists():
@@ -74,8 +74,8 @@ class Own(Images):
             except UsageError as error:
                 raise UsageError(f"{origin}: {error}") from None
         found = open_shelf(folder)
-        if found.about["stamps"] != stamps:
-            if found.about["content"] != self._digest():
+        if found.about.get("stamps") != stamps:
+            if found.about.get("content") != self._digest():
                 raise UsageError(f"{origin} has changed since it was first read; delete {folder} to use the new files")
             found.about["stamps"] = stamps  # touched or copied, but the same
         return found

@@ -63,7 +63,10 @@ def check_batch(batch: dict, name: str, labels: str) -> tuple[np.ndarray, np.nda
     """Images and labels of an official batch."""
     x, y = batch.get("data"), batch.get(labels)
     if not isinstance(x, np.ndarray) or x.dtype != np.uint8 or not isinstance(y, list | np.ndarray):
-        raise UsageError(f"{name} has no uint8 array 'data' or no list {labels!r} (its keys: {', '.join(batch)})")
+        keys = ", ".join(key[:20] for key in list(batch)[:10])
+        raise UsageError(f"{name} has no uint8 array 'data' or no list {labels!r} (its keys: {keys})")
+    if isinstance(y, list) and not all(type(label) is int and 0 <= label < 1 << 15 for label in y):
+        raise UsageError(f"{name}: {labels} must be whole numbers from 0 on")  # a nested list would unfold in memory
     y = np.asarray(y)
     if y.dtype.kind not in "iu":
         raise UsageError(f"{name}: {labels} must be whole numbers, got {y.dtype}")
@@ -75,8 +78,8 @@ def _read_png(bundle: Bundle) -> Iterator[shelf.Part]:
         name = f"{split}_lables.json"  # spelt so in the package
         try:
             labels = np.asarray(json.loads(bundle.read(name)), dtype=np.int64)
-        except (ValueError, TypeError) as error:
-            raise UsageError(f"{name} is no list of whole numbers ({error})") from None
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise UsageError(f"{name} is not a list of whole numbers ({error})") from None
         done = 0
         for own, batch in BATCHES:
             if own == split:

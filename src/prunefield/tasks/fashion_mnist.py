@@ -3,6 +3,7 @@
 import gzip
 import math
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ from prunefield.data import shelf
 from prunefield.data.bundles import Bundle
 from prunefield.data.download import Tell
 from prunefield.errors import RunError, UsageError
+from prunefield.sizes import check_claim
 from prunefield.tasks._images import Published
 
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")
@@ -55,16 +57,17 @@ class FashionMnist(Published):
 
 def read_idx(bundle: Bundle, name: str) -> np.ndarray:
     """An IDX file of bytes, plain or gzipped: 0, 0, 8 (bytes), the number of axes, their lengths, the bytes."""
-    zipped = bundle.find(f"{name}.gz") is not None
-    content = bundle.read(f"{name}.gz" if zipped else name)
-    try:
-        content = gzip.decompress(content) if zipped else content
-    except (OSError, EOFError) as error:
-        raise UsageError(f"{name}.gz is damaged ({error}); fetch it again") from None
-    axes = content[3] if len(content) > 3 else 0
-    if content[:3] != b"\0\0\x08" or not 1 <= axes <= 3 or len(content) < 4 + 4 * axes:
-        raise UsageError(f"{name} is no IDX file of bytes: it begins with {content[:4]!r}")
-    shape = np.frombuffer(content, ">u4", axes, 4).tolist()
-    if len(content) != 4 + 4 * axes + math.prod(shape):
-        raise UsageError(f"{name} is not whole: {len(content)} bytes for the shape {shape}")
-    return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape)
+    zipped = bundle.find(f"{name}.gz")
+    end = name if zipped is None else f"{name}.gz"
+    with bundle.open(end) as plain, gzip.GzipFile(fileobj=plain) if zipped else nullcontext(plain) as file:
+        head = file.read(4)
+        axes = head[3] if head[:3] == b"\0\0\x08" and len(head) == 4 else 0
+        lengths = file.read(4 * axes)
+        if not 1 <= axes <= 3 or len(lengths) < 4 * axes:
+            raise UsageError(f"{name} is not an IDX file of bytes: it begins with {head!r}")
+        shape = np.frombuffer(lengths, ">u4").tolist()
+        check_claim(f"{name} in {bundle.path}", math.prod(shape), bundle.count_stored(bundle.find(end) or end))
+        content = file.read(math.prod(shape))
+        if len(content) != math.prod(shape) or file.read(1):
+            raise UsageError(f"{name} is not whole: its bytes do not fill the shape {shape}, or are more")
+    return np.frombuffer(content, np.uint8).reshape(shape)

@@ -8,6 +8,8 @@ from pydantic import Field
 
 from prunefield.data import shelf
 from prunefield.errors import UsageError
+from prunefield.files import cannot_read
+from prunefield.sizes import check_claim, count_stored
 from prunefield.tasks._images import decode
 from prunefield.tasks._own import EVERY, Own
 
@@ -60,10 +62,11 @@ class Folder(Own):
 
 
 def _read(file: Path) -> bytes:
+    check_claim(file, file.stat().st_size, count_stored(file))
     try:
         return file.read_bytes()
     except OSError as error:
-        raise UsageError(f"cannot read {file}: {(error.strerror or str(error)).lower()}") from None
+        raise cannot_read(file, error) from None
 
 
 def _collect(top: Path) -> dict[str, list[Path]]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from pydantic import Field
 
 from prunefield.data import shelf
+from prunefield.data.arrays import read_arrays
 from prunefield.errors import UsageError
 from prunefield.tasks._own import EVERY, Own
 
@@ -26,15 +26,9 @@ class Npz(Own):
         return [self.origin]
 
     def read(self) -> tuple[shelf.Shape, Iterator[shelf.Part]]:
-        try:
-            with np.load(self.origin, allow_pickle=False) as loaded:  # a pickle could execute code
-                arrays = {name: loaded[name] for name in loaded.files}
-        except (OSError, ValueError, EOFError, BadZipFile, AttributeError) as error:
-            raise UsageError(f"{self.origin} is no .npz file that is safe to read ({error})") from None
-        if not {"x", "y"} <= set(arrays):
-            raise UsageError(f"{self.origin} needs arrays x and y (it has: {', '.join(arrays) or 'none'})")
-        names, y = np.unique(arrays["y"], return_inverse=True)
+        arrays = read_arrays(self.origin, ("x", "y"), ("x_test", "y_test"), width=4)
         x = self._check("x", arrays["x"], arrays["y"])
+        names, y = np.unique(arrays["y"], return_inverse=True)
         if len(names) < 2:
             raise UsageError(f"{self.origin}: y needs at least two classes, got {len(names)}")
         if "x_test" in arrays:
@@ -53,11 +47,15 @@ class Npz(Own):
         return shelf.Shape(x.shape[1:], len(names)), parts
 
     def _check(self, name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        if x.ndim < 2 or x.dtype.kind not in "buif" or y.shape != (len(x),):
+        if x.ndim < 2 or x.dtype.kind not in "buif" or y.shape != (len(x),) or y.dtype.kind not in "buifUS":
             raise UsageError(
                 f"{self.origin}: {name} must be numbers of shape (n, …) with n labels, got {x.dtype} of {x.shape} "
-                f"and labels of shape {y.shape}"
+                f"and labels of {y.dtype} of {y.shape}"
             )
-        if x.dtype.kind == "f" and not np.isfinite(x).all():
-            raise UsageError(f"{self.origin}: {name} holds values that are not finite")
+        if not x.size:
+            raise UsageError(f"{self.origin}: {name} is empty, of shape {x.shape}")
+        if x.dtype.kind == "f" and not (np.abs(x) <= np.finfo(np.float32).max).all():
+            raise UsageError(f"{self.origin}: {name} holds values that are not finite in float32")
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise UsageError(f"{self.origin}: the labels of {name} are not all finite")
         return x

@@ -30,7 +30,7 @@ class TinyImagenet(Published):
 
     @classmethod
     def read(cls, bundle: Bundle) -> Iterator[shelf.Part]:
-        classes = {name: label for label, name in enumerate(sorted(bundle.read("wnids.txt").decode().split()))}
+        classes = {name: label for label, name in enumerate(sorted(_read_text(bundle, "wnids.txt").split()))}
         train: list[tuple[int, int, str]] = []
         for name in bundle.names:
             parts = name.split("/")
@@ -40,12 +40,19 @@ class TinyImagenet(Published):
                     train.append((int(stem.rpartition("_")[2]), classes[parts[-3]], name))
         yield from _decode(bundle, "train", [(name, label) for _, label, name in sorted(train)])
         test = []
-        for line in bundle.read("val/val_annotations.txt").decode().splitlines():
+        for line in _read_text(bundle, "val/val_annotations.txt").splitlines():
             name, wnid, *_ = [*line.split("\t"), ""]
             if wnid not in classes:
                 raise UsageError(f"val_annotations.txt gives {name!r} the class {wnid!r}, which is not in wnids.txt")
             test.append((f"val/images/{name}", classes[wnid]))
         yield from _decode(bundle, "test", test)
+
+
+def _read_text(bundle: Bundle, end: str) -> str:
+    try:
+        return bundle.read(end).decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{end} in {bundle.path} is not text ({error})") from None
 
 
 def _decode(bundle: Bundle, split: str, items: list[tuple[str, int]]) -> Iterator[shelf.Part]:

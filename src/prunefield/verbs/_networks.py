@@ -54,7 +54,7 @@ def assemble(path: Path) -> "nn.Module":
     """The weights of a file under their names, as layers that can be ranked but not run; nothing in it is executed."""
     from torch import nn
 
-    from prunefield.measure.checkpoints import read_state
+    from prunefield.measure.checkpoints import check_plain, find_mask, read_state
 
     class Saved(nn.Module):
         def forward(self, _: object) -> None:
@@ -65,8 +65,9 @@ def assemble(path: Path) -> "nn.Module":
     net, state = Saved(), read_state(path)
     for name, tensor in state.items():
         layer, _, last = name.removesuffix("_orig").rpartition(".")
-        left = state.get(f"{name.removesuffix('_orig')}_mask")  # of torch.nn.utils.prune
         if last == "weight" and 2 <= tensor.ndim <= 5 and tensor.is_floating_point():
+            check_plain(path, name, tensor)
+            left = find_mask(path, state, name)
             made = kinds[tensor.ndim](1, 1, 1, bias=False) if tensor.ndim > 2 else nn.Linear(1, 1, bias=False)
             made.weight = nn.Parameter(tensor if left is None else tensor * left)
             net._modules[layer] = made  # not `add_module`, which takes no names with dots

@@ -16,7 +16,7 @@ def execute(args: Namespace) -> int:
     from prunefield.ledger import check_scale, items, settle
     from prunefield.screen import show_ledger
 
-    chosen, scale, store = items(args.items), args.scale and check_scale(args.scale), old_store(args)
+    chosen, scale, store = items(args.items), None if args.scale is None else check_scale(args.scale), old_store(args)
     findings = {item.kind(): settle(store, item, scale) for item in chosen}
     rows = [row for finding in findings.values() if finding for row in finding.rows]
     absent = [name for name, finding in findings.items() if finding is None]

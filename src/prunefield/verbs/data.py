@@ -9,6 +9,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +137,7 @@ def draw(args: Namespace) -> int:
 
     from prunefield.files import write_whole
     from prunefield.seeds import generator
+    from prunefield.sizes import check_demand
     from prunefield.tasks import Task
 
     if len(args.names) != 1 or args.train < 1 or args.test < 1:
@@ -144,6 +146,7 @@ def draw(args: Namespace) -> int:
             f"names, --train {args.train} and --test {args.test}"
         )
     task = Task.parse(settings_of(args.names[0]))
+    check_demand(f"--train {args.train} --test {args.test}", 8 * (args.train + args.test) * prod(task.shape))
     parts = {"": (task.sample, args.train), "_test": (task.held_out, args.test)}
     arrays = {}
     for end, (take, n) in parts.items():

@@ -7,11 +7,12 @@ of the fields are written to a folder.
 """
 
 from argparse import ArgumentParser, Namespace
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prunefield.errors import UsageError
-from prunefield.options import add_json, print_json
+from prunefield.options import add_json, print_json, settings_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -67,9 +68,10 @@ def parse_shape(text: str) -> tuple[int, ...]:
     (3, 32, 32)
     """
     parts = text.split(",")
-    if not 1 <= len(parts) <= 3 or not all(part.strip().isdigit() and int(part) > 0 for part in parts):
+    shape = tuple(int(part) if part.strip().isdecimal() and len(part) < 19 else 0 for part in parts)
+    if len(shape) > 3 or 0 in shape:
         raise UsageError(f"--shape takes one to three numbers as in 3,32,32, got {text!r}")
-    return tuple(map(int, parts))
+    return shape
 
 
 def load(args: Namespace, layer: "Layer") -> "tuple[Tensor, Tensor]":
@@ -77,7 +79,7 @@ def load(args: Namespace, layer: "Layer") -> "tuple[Tensor, Tensor]":
     import torch
 
     from prunefield.seeds import generator
-    from prunefield.study import change
+    from prunefield.sizes import check_demand
     from prunefield.tasks import Task, balanced
     from prunefield.verbs.predict import load as read
 
@@ -89,11 +91,9 @@ def load(args: Namespace, layer: "Layer") -> "tuple[Tensor, Tensor]":
         chosen = torch.cat([torch.nonzero(y == label).flatten()[: args.per_class] for label in y.unique()])
         x, y = x[chosen], y[chosen]
     else:
-        kind, *settings = args.data.split(",")
-        table: dict[str, Any] = {"kind": kind}
-        for setting in settings:
-            change(table, setting)
-        x, y = balanced(Task.parse(table), args.per_class, generator=generator(args.seed, "measure"))
+        task = Task.parse(settings_of(args.data))
+        check_demand(f"--per-class {args.per_class}", 4 * args.per_class * task.classes * prod(task.shape))
+        x, y = balanced(task, args.per_class, generator=generator(args.seed, "measure"))
     if x.shape[1] != layer.weight.shape[1]:
         raise UsageError(
             f"an image of --data has {x.shape[1]} numbers, {layer.name} has {layer.weight.shape[1]} inputs"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from prunefield.errors import UsageError
 from prunefield.names import modules
-from prunefield.options import add_json, print_json
+from prunefield.options import add_json, print_json, settings_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -139,7 +139,7 @@ def load(args: Namespace) -> "tuple[Tensor, Tensor | None, tuple[int, ...]]":
 
     if path.exists():
         raise UsageError(f"{path} is neither .npy nor .npz; save an array with numpy.save or numpy.savez(x=…, y=…)")
-    settings: dict[str, Any] = {"kind": args.data}
+    settings = settings_of(args.data)
     for text in args.set:
         change(settings, text)
     task = Task.parse(settings)
@@ -151,19 +151,13 @@ def _read(path: Path) -> "tuple[Tensor, Tensor | None, tuple[int, ...]]":
     import numpy as np
     import torch
 
-    try:
-        loaded = np.load(path, allow_pickle=False)  # a pickle could execute code
-        arrays = {name: loaded[name] for name in loaded.files} if path.suffix == ".npz" else {"x": loaded}
-    except FileNotFoundError:
-        raise UsageError(f"cannot read {path}: no such file") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise UsageError(f"{path} is not an array that numpy can read without executing code ({error})") from None
-    if "x" not in arrays:
-        raise UsageError(f"{path} has no array 'x' (it has: {', '.join(arrays) or 'none'})")
+    from prunefield.data.arrays import read_arrays
+
+    arrays = read_arrays(path, ("x",), ("y",), width=8)
     x, y = arrays["x"], arrays.get("y")
-    if x.ndim < 2 or not np.issubdtype(x.dtype, np.number) or np.iscomplexobj(x):
+    if x.ndim < 2 or x.dtype.kind not in "iuf" or not x.size:
         raise UsageError(f"{path}: x must be real numbers of shape (n, …), got {x.dtype} of shape {x.shape}")
-    if y is not None and y.shape != (len(x),):
-        raise UsageError(f"{path}: y must have one label per example, shape ({len(x)},), got {y.shape}")
+    if y is not None and (y.shape != (len(x),) or y.dtype.kind not in "buifUS"):
+        raise UsageError(f"{path}: y must have one label per example, shape ({len(x)},), got {y.dtype} of {y.shape}")
     labels = None if y is None else torch.from_numpy(np.unique(y, return_inverse=True)[1])
     return torch.from_numpy(x.reshape(len(x), -1).astype(np.float64)), labels, x.shape[1:]

@@ -18,7 +18,7 @@ def execute(args: Namespace) -> int:
     from prunefield.ledger import check_scale, items, settle
     from prunefield.report.page import write
 
-    chosen, scale, store = items(args.items), args.scale and check_scale(args.scale), old_store(args)
+    chosen, scale, store = items(args.items), None if args.scale is None else check_scale(args.scale), old_store(args)
     findings = [finding for item in chosen if (finding := settle(store, item, scale))]
     if not findings:
         raise UsageError(f"no item is complete in {store.root}; run: prunefield reproduce --out {store.root}")

@@ -19,6 +19,7 @@ from prunefield.options import add_engine, add_store, check_device, engine_of, n
 
 if TYPE_CHECKING:
     from prunefield.runs import Run
+    from prunefield.study import Study
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -32,10 +33,15 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(args: Namespace) -> int:
     from prunefield.study import read
 
-    studies = read(args.file, args.set)
-    if len(studies) > 1:
-        raise UsageError(f"{args.file} has a [sweep] of {len(studies)} runs; use: prunefield sweep {args.file}")
-    return carry(args, studies)
+    study = read(args.file, args.set)
+    if study.count > 1:
+        raise UsageError(f"{args.file} has a [sweep] of {show_count(study)} runs; use: prunefield sweep {args.file}")
+    return carry(args, list(study))
+
+
+def show_count(study: "Study") -> str:
+    """How many runs a study has, as a person reads it."""
+    return f"{study.count:,}" if study.count < 10**18 else "more than 10^18"
 
 
 def carry(args: Namespace, studies: "Sequence[Run]") -> int:

@@ -8,18 +8,28 @@ seed = [0, 1, 2]
 "task.g" = [0.01, 1.0, 3.0]
 """
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
 from prunefield.errors import UsageError
-from prunefield.verbs.run import add_options, carry
+from prunefield.verbs import run
 
-__all__ = ["add_options", "execute"]
+MANY = 10_000  # runs that nobody asks for by mistake
+
+
+def add_options(parser: ArgumentParser) -> None:
+    run.add_options(parser)
+    parser.add_argument("--yes", action="store_true", help=f"also if there are more than {MANY:,} runs")
 
 
 def execute(args: Namespace) -> int:
     from prunefield.study import read
 
-    studies = read(args.file, args.set)
-    if len(studies) < 2:
+    study = read(args.file, args.set)
+    if study.count < 2:
         raise UsageError(f"{args.file} has no [sweep] with several values; use: prunefield run {args.file}")
-    return carry(args, studies)
+    if study.count > MANY and not args.yes:
+        raise UsageError(
+            f"{args.file} has a [sweep] of {run.show_count(study)} runs, more than {MANY:,}; shorten its lists, or add "
+            "--yes if you mean it"
+        )
+    return run.carry(args, list(study))
