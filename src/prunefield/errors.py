@@ -26,6 +26,10 @@ class RunError(Error):
     """A run that could not be carried to its end."""
 
 
+class PruneWarning(UserWarning):
+    """A mask that does not do what its density suggests: an emptied layer, an output that depends on nothing."""
+
+
 def nearest(got: str, allowed: Iterable[str]) -> str | None:
     """The allowed name most like `got`, if any is alike.
 
