@@ -53,7 +53,7 @@ def bare():
 def pair():
     class Pair(nn.Linear):
         def forward(self, x):
-            return {"logits": super().forward(x)}
+            return {"states": super().forward(x)}
     return Pair(4, 3)
 
 def normed():

@@ -36,6 +36,10 @@ def show_line(text: str, most: int = 2000) -> str:
     return "".join(part if part.isprintable() else repr(part)[1:-1] for part in " ".join(short.split()))
 
 
+class PruneWarning(UserWarning):
+    """A mask that does not do what its density suggests: an emptied layer, an output that depends on nothing."""
+
+
 def nearest(got: str, allowed: Iterable[str]) -> str | None:
     """The allowed name most like `got`, if any is alike.
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from prunefield.errors import UsageError
 from prunefield.files import checksum, write_whole
-from prunefield.scores import layer_weights, plain
+from prunefield.nets.holding import Handle, hold_zeros, set_zeros
+from prunefield.nets.modules import layer_weights, name_parameters, walk
 from prunefield.selection import (
     Density,
     Reduction,
@@ -27,9 +28,6 @@ from prunefield.selection import (
     spread,
 )
 from prunefield.sizes import check_safetensors
-
-if TYPE_CHECKING:
-    from torch.utils.hooks import RemovableHandle
 
 __all__ = ["Density", "Mask", "count", "largest", "pack", "unpack"]
 _FORMAT = 2  # since which the checksum covers names and shapes, too
@@ -105,9 +103,12 @@ class Mask(Mapping[str, Tensor]):
     @classmethod
     def from_module(cls, net: nn.Module) -> Self:
         """The masks of `torch.nn.utils.prune` in `net`; without any, its non-zero linear and convolution weights."""
-        state = getattr(net, "_orig_mod", net).state_dict()  # torch.compile wraps it
-        names = [key.removesuffix("_mask") for key in state if key.endswith("_mask")]
-        kept = {name: state[f"{name}_mask"] != 0 for name in names if f"{name}_orig" in state}
+        kept: dict[str, Tensor] = {}
+        for path, module in walk(net):
+            for key, part in module._buffers.items():
+                name = key.removesuffix("_mask")
+                if part is not None and key.endswith("_mask") and f"{name}_orig" in module._parameters:
+                    kept[f"{path}.{name}" if path else name] = part != 0
         return cls(kept or {name: weight.detach() != 0 for name, weight in layer_weights(net).items()})
 
     def __getitem__(self, name: str) -> Tensor:
@@ -162,24 +163,24 @@ class Mask(Mapping[str, Tensor]):
 
     def apply_(self, net: nn.Module) -> None:
         """Sets the pruned weights of `net` to zero, in place; weights that the mask does not name stay."""
-        _zero(self._pairs(net))
+        set_zeros(self._pairs(net))
 
-    def hold_(self, net: nn.Module, optimiser: torch.optim.Optimizer) -> "RemovableHandle":
-        """Applies the mask now and after every step of any optimiser, so that pruned weights are and stay zero.
+    def hold_(self, net: nn.Module, *optimizers: torch.optim.Optimizer) -> Handle:
+        """Applies the mask now and after every step of the optimizers, so that pruned weights are and stay zero.
 
-        Momentum, Adam and weight decay may move them inside a step; nobody sees it. `handle.remove()` lets go.
+        Momentum, Adam and weight decay may move them inside a step; nobody sees it. Between them the optimizers must
+        move every weight of the mask that is not frozen. `handle.remove()` detaches the mask.
+
+        >>> backbone, head = nn.Linear(4, 3), nn.Linear(3, 2)
+        >>> net = nn.Sequential(backbone, nn.ReLU(), head)
+        >>> slow, fast = (torch.optim.Adam(part.parameters()) for part in (backbone, head))
+        >>> Mask.from_module(net).hold_(net, slow, fast).remove()
         """
-        if isinstance(optimiser, torch.optim.LBFGS):
-            raise UsageError("LBFGS takes losses inside its step, where pruned weights move; take another optimiser")
-        pairs, moved = self._pairs(net), {id(item) for group in optimiser.param_groups for item in group["params"]}
-        if pairs and not any(id(weight) in moved for weight, _ in pairs):
-            raise UsageError("the optimiser moves no weight of this mask: it belongs to another network")
-        _zero(pairs)
-        return optimiser.register_step_post_hook(lambda *_: _zero(pairs))
+        return hold_zeros(list(self), self._pairs(net), optimizers)
 
     def _pairs(self, net: nn.Module) -> list[tuple[Tensor, Tensor]]:
         """Each weight that the mask names, with True where it is pruned."""
-        weights = {plain(name): weight for name, weight in net.named_parameters()}
+        weights = name_parameters(net)
         _compare(self, {name: weight.shape for name, weight in weights.items()}, "the network")
         return [(weights[name], ~kept.to(weights[name].device)) for name, kept in self.items()]
 
@@ -187,12 +188,12 @@ class Mask(Mapping[str, Tensor]):
         """Attaches the mask to `net` as `torch.nn.utils.prune` does; `from_module` reads it back."""
         from torch.nn.utils import prune
 
-        net = getattr(net, "_orig_mod", net)  # what torch.compile wraps
-        shapes = {name.removesuffix("_orig"): weight.shape for name, weight in net.named_parameters()}
+        shapes = {name.removesuffix("_orig"): weight.shape for name, weight in name_parameters(net).items()}
         _compare(self, shapes, "the network")
+        modules = dict(walk(net))
         for name, kept in self.items():
             path, _, leaf = name.rpartition(".")
-            module = net.get_submodule(path)
+            module = modules[path]
             prune.custom_from_mask(module, leaf, kept.to(getattr(module, leaf).device))
 
     def save(self, path: str | Path) -> None:
@@ -229,12 +230,6 @@ class Mask(Mapping[str, Tensor]):
             return cls({name: unpack(bits[name], shape) for name, shape in shapes.items()})
         except UsageError as error:
             raise UsageError(f"{path} is damaged: {error}; make the mask again") from None
-
-
-@torch.no_grad()
-def _zero(pairs: Sequence[tuple[Tensor, Tensor]]) -> None:
-    for weight, pruned in pairs:
-        weight.masked_fill_(pruned, 0)
 
 
 def _shapes(scores: Mapping[str, Tensor]) -> dict[str, torch.Size]:

@@ -1,12 +1,13 @@
 """Pools: the examples of a training, which come again in every epoch, in the shape of images."""
 
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from prunefield import seeds
+from prunefield.nets.calls import map_tensors
 from prunefield.tasks import Batch, Finite, Task
 
 LARGEST = 2**26  # numbers that are kept in memory as float32, a quarter of a gigabyte
@@ -14,12 +15,12 @@ LARGEST = 2**26  # numbers that are kept in memory as float32, a quarter of a gi
 
 @dataclass(frozen=True)
 class Pool:
-    """Inputs `x`, labels `y`, and `black`, the value of a pixel outside of an image for each channel.
+    """Inputs `x` (a tensor, or several in a dict or tuple), labels `y`, and `black`, the value outside of an image.
 
     The examples of a large data set stay in its files: then `x` is None, and they are read when they are asked for.
     """
 
-    x: Tensor | None
+    x: Any
     y: Tensor
     black: Tensor = field(default_factory=lambda: torch.zeros(1))
     source: Finite | None = None
@@ -40,7 +41,7 @@ class Pool:
     def take(self, rows: Tensor) -> Batch:
         """The examples at `rows`."""
         if self.x is not None:
-            return Batch(self.x[rows], self.y[rows])
+            return Batch(map_tensors(self.x, lambda part: part[rows] if part.ndim else part), self.y[rows])
         assert self.source is not None
         return Batch(self.source.take(rows, training=True).view(-1, *self.source.shape).float(), self.y[rows])
 

@@ -13,6 +13,7 @@ from prunefield import seeds
 from prunefield.errors import RunError, UsageError
 from prunefield.masks import Mask
 from prunefield.pools import Pool
+from prunefield.tasks import Batch
 
 Keep = Callable[[str, Callable[[], Tensor]], Tensor]  # as `State.tensor`
 
@@ -87,8 +88,9 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         seed: int,
         names: tuple[str | int, ...] = (),
         start: int = 0,
+        loss: Callable[[nn.Module, Batch], Tensor] | None = None,
     ) -> Iterator[tuple[int, float]]:
-        """Takes the steps start + 1, … of cross-entropy on `pool`; pruned weights are and stay exactly zero.
+        """Takes the steps start + 1, … of cross-entropy, or another `loss`; pruned weights are and stay exactly zero.
 
         Yields the number of steps that are done and the loss of the last one, after each; there everything is in the
         net and in the buffers of `keep`.
@@ -110,15 +112,15 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
                 stream = seeds.generator(seed, *names, "order", epoch)
                 order = torch.randperm(len(pool.y), generator=stream).tensor_split(each)
             x, y = pool.take(order[place])
-            if x.ndim == 4 and (self.pad or self.flip):
+            if isinstance(x, Tensor) and x.ndim == 4 and (self.pad or self.flip):
                 stream = seeds.generator(seed, *names, "augment", step)
                 x = augment(x, pad=self.pad, flip=self.flip, black=pool.black, generator=stream)
             optimiser.param_groups[0]["lr"] = self.rate_at(step, each)
             optimiser.zero_grad()
-            loss = functional.cross_entropy(net(x), y)
-            if not math.isfinite(value := loss.item()):
+            found = functional.cross_entropy(net(x), y) if loss is None else loss(net, Batch(x, y))
+            if not math.isfinite(value := found.item()):
                 raise RunError(f"the loss is {value} at step {step + 1}; a smaller rate than {self.rate} may help")
-            loss.backward()
+            found.backward()
             optimiser.step()
             yield step + 1, value
 

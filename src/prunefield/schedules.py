@@ -1,19 +1,24 @@
 """Schedules: a network is scored and pruned again and again until its density is reached (bar2023, Section 8)."""
 
-from collections.abc import Callable, Sequence
-from copy import deepcopy
+import warnings
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from fractions import Fraction
-from typing import Literal, get_args
+from functools import partial
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from prunefield.errors import UsageError, unknown
+from prunefield.errors import PruneWarning, UsageError, unknown
 from prunefield.masks import Mask
+from prunefield.measure.collapse import describe_collapse
+from prunefield.nets.borrowing import lend_copies
+from prunefield.nets.calls import Data, Forward, Loss, take_batches
 from prunefield.scores import Score
+from prunefield.scores._faults import explain_zeros
 from prunefield.selection import Density, Reduction, Scope, count
-from prunefield.tasks import Batch
 
 Schedule = Literal["exponential", "linear"]
 Sampling = Literal["never", "last", "every"]
@@ -42,10 +47,10 @@ def shrink(
     net: nn.Module,
     score: Score | str,
     density: Density,
-    batches: Sequence[Batch] | Callable[[], Sequence[Batch]] = (),
+    data: Data = (),
     *,
     generator: torch.Generator,
-    iterations: int = 1,
+    iterations: int | None = None,
     schedule: Schedule = "exponential",
     scope: Scope = "global",
     sample: Sampling = "never",
@@ -53,48 +58,71 @@ def shrink(
     alpha: float = 0.0,
     floor: int = 0,
     mask: Mask | None = None,
+    forward: Forward | None = None,
+    loss: Loss | None = None,
+    check: bool = True,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Mask:
     """The mask of any network at a density: score, keep or sample, score what is left, and so on.
 
-    The network itself stays as it is. A function `batches` is asked for new data in every iteration. What `mask` or
-    an iteration has pruned never returns; what `mask` says of weights that the score skips is part of the answer.
-    `sample` says when the mask is drawn at random instead of kept by rank: the paper leaves open whether it is in the
-    last iteration or in each. The other settings are those of `Mask`.
+    The network itself stays as it is. `data` is a `DataLoader`, a pair (inputs, labels), a dict or a list of these; a
+    function is asked for new data in every iteration. The score says how many `iterations` are usual, and what of the
+    data it reads. `forward(net, batch)` calls the network where `net(inputs)` does not, `loss(outputs, labels)`
+    replaces the score's own. What `mask` or an iteration has pruned never returns; what `mask` says of weights that the
+    score skips is part of the answer. `sample` says when the mask is drawn at random instead of kept by rank: the paper
+    leaves open whether it is in the last iteration or in each. With `check`, a `PruneWarning` says what collapsed.
+    `progress` is told after each iteration how many of how many are done. The other settings are those of `Mask`.
 
     >>> net = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 2))
-    >>> score = Score.parse({"kind": "synflow", "shape": [8]})
-    >>> shrink(net, score, 0.25, generator=torch.Generator(), iterations=100)
+    >>> shrink(net, "synflow", 0.25, torch.ones(1, 8), generator=torch.Generator())
     Mask(2 layers, 15 of 60 weights)
     """
     if sample not in get_args(Sampling):
         raise unknown("sampling", sample, get_args(Sampling))
-    score, copy = Score.parse(score), None
-    weights = score.weights(net)
+    score = Score.parse(score)
+    iterations = score.iterations if iterations is None else iterations
+    given = weights = score.weights(net)
     total = sum(weight.numel() for weight in weights.values())
     alive = None
     if mask is not None:
         whole = {name: torch.ones(weight.shape, dtype=torch.bool) for name, weight in weights.items()}
         alive = Mask({name: mask.get(name, kept) for name, kept in whole.items()})
     densities = plan(density, iterations, schedule, start=alive.density if alive else 1.0)
-    for step, wanted in enumerate(densities, 1):
-        if alive is not None:
-            if copy is None:
-                copy = deepcopy(net)
-                weights = score.weights(copy)
-                (alive if mask is None else mask).apply_(copy)  # the given one names what the network does not have
-            for name, kept in alive.items():
-                _mask(weights[name].detach(), kept)
-        scores = score(net if copy is None else copy, batches() if callable(batches) else batches, generator=generator)
-        scores = {name: values.to("cpu") for name, values in scores.items()}
-        if alive and step < iterations and count(total, wanted) >= sum(alive.counts().values()):
-            continue  # rounding left nothing to remove
-        how = {"scope": scope, "within": alive, "floor": floor}
-        if sample == "every" or (sample == "last" and step == iterations):
-            alive = Mask.sample(scores, wanted, generator=generator, reduce=reduce, alpha=alpha, **how)
-        else:
-            alive = Mask.keep(scores, wanted, **how)
+    hooks: dict[str, Any] = {key: hook for key, hook in (("forward", forward), ("loss", loss)) if hook is not None}
+    fresh = callable(data) and not isinstance(data, Iterable)
+    batches = [] if fresh else take_batches(data, score.needs, generator=generator)
+    with ExitStack() as loan:
+        for step, wanted in enumerate(densities, 1):
+            if alive is not None:
+                if step == 1 or weights is given:  # the first time that there is something to prune
+                    loan.enter_context(lend_copies(net, {*weights, *(mask or ())}))
+                    (alive if mask is None else mask).apply_(net)  # the given one names what the network does not have
+                    weights = score.weights(net)
+                for name, kept in alive.items():
+                    _mask(weights[name].detach(), kept)
+            if fresh:
+                batches = take_batches(data, score.needs, generator=generator)
+            rate = partial(score, net, batches, generator=generator, **hooks)
+            scores = {name: values.to("cpu") for name, values in rate().items()}
+            if progress is not None:
+                progress(step, iterations)
+            if alive and step < iterations and count(total, wanted) >= sum(alive.counts().values()):
+                continue  # rounding left nothing to remove
+            if alive is None:
+                explain_zeros(net, scores, rate)
+            how = {"scope": scope, "within": alive, "floor": floor}
+            if sample == "every" or (sample == "last" and step == iterations):
+                alive = Mask.sample(scores, wanted, generator=generator, reduce=reduce, alpha=alpha, **how)
+            else:
+                alive = Mask.keep(scores, wanted, **how)
     assert alive is not None
-    return Mask({**alive, **{name: kept for name, kept in (mask or {}).items() if name not in alive}})
+    found = Mask({**alive, **{name: kept for name, kept in (mask or {}).items() if name not in alive}})
+    if check:
+        shape = getattr(score, "shape", ())
+        shown = batches[:1] or (shape and [torch.ones(1, *shape)]) or take_batches(data, "shape", generator=generator)
+        for line in describe_collapse(net, found, shown, forward=forward, skip=score.skip):
+            warnings.warn(line, PruneWarning, stacklevel=2)
+    return found
 
 
 def _mask(weight: Tensor, kept: Tensor) -> None:

@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 
 from rich.console import Console
@@ -13,6 +14,7 @@ from rich.table import Table
 
 from prunefield.execution import Progress as Standing
 
+PAUSE = 2.0  # seconds between lines of progress
 COLOURS = {"reproduced": "green", "corrected": "cyan", "not reproduced": "red"}
 
 
@@ -86,6 +88,30 @@ def progress(what: str) -> Iterator[Callable[[Standing], None]]:
         runs = f"{standing.runs} of {standing.all_runs} runs"
         bar.update(task, completed=standing.seconds, total=standing.all_seconds, runs=runs)
         bar.start()  # not before: what is refused at once gets its one line and no bar
+
+    try:
+        yield tell
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+
+
+@contextmanager
+def count_iterations(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr for a known number of steps; where that is not a terminal, a line every few seconds."""
+    console, last = Console(stderr=True), monotonic()
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=console, transient=True)
+    task = bar.add_task(what)
+
+    def tell(done: int, total: int) -> None:
+        nonlocal last
+        if console.is_terminal:
+            bar.update(task, completed=done, total=total)
+            bar.start()
+        elif monotonic() - last >= PAUSE:
+            last = monotonic()
+            print(f"{what}: {done} of {total} iterations", file=sys.stderr, flush=True)
 
     try:
         yield tell

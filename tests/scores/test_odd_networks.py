@@ -60,12 +60,17 @@ def test_what_a_pass_leaves_in_a_module_is_taken_back(kind, batch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_pairs_are_batches_and_loaders_are_not(kind, batch):
-    net = Keeper()
-    pair, whole = rate(kind, net, [tuple(batch)]), rate(kind, net, [batch])
-    assert all(torch.equal(score, pair[name]) for name, score in whole.items())
-    for wrong in (batch, DataLoader(TensorDataset(*batch))):
-        with pytest.raises(UsageError, match=r"batches are a list of pairs.*got a (Batch|DataLoader)"):
+def test_every_form_of_data_is_the_same_batch(kind, batch):
+    net, whole = Keeper(), None
+    loader = DataLoader(TensorDataset(*batch), batch_size=6)
+    forms = ([batch], batch, tuple(batch), list(batch), [tuple(batch)], loader, {"x": batch.x, "labels": batch.y},
+             [{"image": batch.x, "label": batch.y}], lambda: batch, iter([batch]))  # fmt: skip
+    for form in forms:
+        found = rate(kind, net, form)
+        whole = whole or found
+        assert all(torch.allclose(score, found[name], atol=1e-9) for name, score in whole.items())
+    for wrong in (3, "loader", [object()]):
+        with pytest.raises(UsageError, match=r"data are a DataLoader, a pair .inputs, labels., a dict"):
             rate(kind, net, wrong)
 
 
@@ -118,6 +123,7 @@ def test_names_to_skip_and_to_add():
         assert list(Score.parse({"kind": "magnitude", "skip": skip}).weights(net)) == ["0.weight"]
     score = Score.parse({"kind": "magnitude", "skip": ["2"], "also": ["*.bias", "3.weight"]})
     assert list(score.weights(net)) == ["0.bias", "0.weight", "3.weight", "3.bias"]
+    nn.init.ones_(net[3].weight)
     mask = shrink(net, score, 0.5, generator=generator(0, "mask"))
     mask.apply_(net)
     assert mask.total == 16 + 4 + 1 + 1
@@ -135,12 +141,12 @@ def test_a_lazy_layer_is_named():
 
 
 def test_outputs_that_are_no_logits_are_named(batch):
-    class Two(nn.Sequential):
+    class Odd(nn.Sequential):
         def forward(self, x):
-            return (super().forward(x),)
+            return {"states": super().forward(x)}
 
-    with pytest.raises(UsageError, match="gives a tuple, not a tensor"):
-        rate("snip", Two(nn.Linear(8, 3)), [batch])
+    with pytest.raises(UsageError, match="gives a dict without logits; give forward="):
+        rate("snip", Odd(nn.Linear(8, 3)), [batch])
     with pytest.raises(UsageError, match=r"labels of shape .6,. do not fit the cross-entropy"):
         rate("snip", nn.Sequential(nn.Linear(8, 3), nn.Unflatten(1, (3, 1))), [batch])
 

@@ -1,16 +1,30 @@
 """Layer collapse: layers that a mask has emptied, and whether anything still flows from input to output."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
 
 from prunefield.masks import Mask
-from prunefield.scores import LAYERS
-from prunefield.scores._gradients import borrow
+from prunefield.nets.borrowing import borrow
+from prunefield.nets.calls import (
+    Data,
+    Fed,
+    Forward,
+    call_network,
+    change_batch,
+    find_logits,
+    fit_batch,
+    list_tensors,
+    read_batches,
+)
+from prunefield.nets.flow import PositiveFlow
+from prunefield.nets.modules import LAYERS, is_named, name_parameters
 
 NEUTRAL = {"running_mean": 0, "running_var": 1, "weight": 1, "bias": 0}  # of a normalisation
+NOTABLE = 0.1  # the share of the parameters from which on it is said that a mask does not cover them
 
 
 class Collapse(NamedTuple):
@@ -25,36 +39,116 @@ class Collapse(NamedTuple):
     dead: bool
 
 
-def find_collapse(net: nn.Module, mask: Mask, shape: Sequence[int]) -> Collapse:
-    """Looks whether the output depends on a positive input of a shape when all weights are positive and masked.
+def find_collapse(
+    net: nn.Module, mask: Mask, inputs: Sequence[int] | Data, *, forward: Forward | None = None
+) -> Collapse:
+    """Looks whether the output depends on positive inputs when all weights are positive and masked.
 
-    Layers become weighted means of their inputs and normalisations nothing, so that no activation saturates.
+    `inputs` are the shape of one, or a list of batches as `schedules.shrink` takes them; tokens count by their
+    embeddings. Layers become weighted means of their inputs and normalisations nothing, so that no activation
+    saturates.
 
     >>> net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
     >>> mask = Mask({"0.weight": torch.zeros(3, 2) > 0, "2.weight": torch.ones(1, 3) > 0})
     >>> find_collapse(net, mask, (2,))
     Collapse(emptied=('0.weight',), cut=('0.weight',), dead=True)
     """
+    if all(isinstance(side, int) for side in inputs):
+        inputs = [torch.ones(1, *inputs)]
+    fed = read_batches(inputs)[0]
     emptied = tuple(name for name, number in mask.counts().items() if not number)
-    dead = not _flows(net, mask, shape)
+    dead = not _flows(net, mask, fed, forward)
     alone = {name: Mask({name: mask[name]}) for name in emptied} if dead else {}
-    return Collapse(emptied, tuple(name for name, part in alone.items() if not _flows(net, part, shape)), dead)
+    return Collapse(emptied, tuple(name for name, part in alone.items() if not _flows(net, part, fed, forward)), dead)
 
 
-def _flows(net: nn.Module, mask: Mask, shape: Sequence[int]) -> bool:
+def describe_collapse(
+    net: nn.Module, mask: Mask, inputs: Data = (), *, forward: Forward | None = None, skip: Sequence[str] = ()
+) -> list[str]:
+    """One line for each way in which a mask does not do what its density suggests; without inputs less can be said.
+
+    Emptied layers, an output that no longer depends on the input, and a notable share of parameters that the mask does
+    not cover, other than those that `skip` names; biases and the parameters of norms do not count.
+    """
+    emptied, collapse = [name for name, number in mask.counts().items() if not number], None
+    if len(inputs):
+        try:
+            collapse = find_collapse(net, mask, inputs, forward=forward)
+        except Exception:  # whatever the user's own code raises: a mask is an answer without this
+            collapse = None
+    cut = [] if collapse is None else list(collapse.cut)
+    rest = [name for name in emptied if name not in cut]
+    lines = []
+    if cut:
+        lines.append(f"{_list(cut, 'keeps', 'keep')} no weight and {'cuts' if len(cut) == 1 else 'cut'} the network")
+    if rest:
+        around = "; a skip connection bypasses " + ("it" if len(rest) == 1 else "them")
+        alive = collapse is not None and not collapse.dead
+        lines.append(f"{_list(rest, 'keeps', 'keep')} no weight{around if alive else ''}")
+    if collapse is not None and collapse.dead:
+        lines.append("nothing flows from input to output, which is constant now; raise the density or set a floor")
+    parameters = name_parameters(net)
+    total = sum(item.numel() for item in {id(item): item for item in parameters.values()}.values())
+    bare = {name: item for name, item in parameters.items()
+            if item.ndim > 1 and name not in mask and not is_named(name, skip)}  # fmt: skip
+    share = sum(item.numel() for item in {id(item): item for item in bare.values()}.values()) / max(total, 1)
+    if share > NOTABLE:
+        largest = sorted(bare, key=lambda name: -bare[name].numel())
+        kept = 1 - (mask.total - sum(mask.counts().values())) / total
+        what = f"{share:.0%} of the parameters are not covered by the mask: {_list(largest, 'stays', 'stay')} dense"
+        lines.append(f"{what}, and {kept:.2g} of all are kept; `also` prunes them, too, `skip` says that it is meant")
+    return lines
+
+
+def _list(names: Sequence[str], one: str, many: str) -> str:
+    """At most three names and a verb."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more} {one if len(names) == 1 else many}"
+
+
+class _Traced(PositiveFlow):
+    """A positive flow that also begins at embeddings."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__(net)
+        self.sources: list[Tensor] = []
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        found = super().__torch_function__(func, types, args, kwargs)
+        if func is functional.embedding:
+            found = found.detach().requires_grad_()
+            self.sources.append(found)
+        return found
+
+
+def _flows(net: nn.Module, mask: Mask, fed: Fed, forward: Forward | None) -> bool:
     generator = torch.Generator().manual_seed(0)
-    with borrow(net, mask, "eval", generator, positive=True) as (call, leaves):
+
+    def draw(item: Tensor) -> Tensor:
+        if not item.is_floating_point() or not item.ndim:
+            return item[:1] if item.ndim else item
+        return (torch.rand(1, *item.shape[1:], generator=generator) / 4 + 0.25).to(item.device)
+
+    with (
+        borrow(net, mask, "eval", generator, positive=True) as (twin, leaves),
+        _Traced(twin) as flow,
+    ):
         with torch.no_grad():  # an absolute value is a copy, so the network does not feel this
             for name, leaf in leaves.items():
                 leaf.masked_fill_(~mask[name].to(leaf.device), 0)
-            for module in net.modules():
+            for module in twin.modules():
                 _calm(module)
-        device = next(iter(leaves.values()))
-        x = (torch.rand(1, *shape, generator=generator) / 4 + 0.25).to(device).requires_grad_()
-        outputs = call(x)
+        known = fit_batch(change_batch(fed, draw), next(iter(leaves.values())))
+        known = change_batch(known, lambda item: item.requires_grad_() if item.is_floating_point() else item)
+        outputs = find_logits(call_network(twin, known, forward))
         weights = torch.rand(outputs.shape, generator=generator).to(outputs)  # a plain sum may be constant
-        slope = torch.autograd.grad((outputs * weights).sum(), x, allow_unused=True)[0]
-        return slope is not None and bool(slope.count_nonzero())
+        sources = [item for item in list_tensors(known.inputs) if item.requires_grad] + flow.sources
+        if not sources or not outputs.requires_grad:
+            return not sources
+        slopes = torch.autograd.grad((outputs * weights).sum(), sources, allow_unused=True)
+        return any(slope is not None and bool(slope.count_nonzero()) for slope in slopes)
 
 
 def _calm(module: nn.Module) -> None:

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from prunefield.scores import LAYERS, plain
-from prunefield.scores._gradients import borrow
+from prunefield.nets.borrowing import borrow
+from prunefield.nets.calls import find_logits
+from prunefield.nets.modules import LAYERS, walk
 
 
 def count_flops(net: nn.Module, x: Tensor, mask: Mapping[str, Tensor] | None = None) -> dict[str, int]:
@@ -21,15 +22,15 @@ def count_flops(net: nn.Module, x: Tensor, mask: Mapping[str, Tensor] | None = N
     found: dict[str, int] = {}
 
     def follow(name: str, layer: nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d) -> "torch.utils.hooks.RemovableHandle":
-        def add(_: nn.Module, __: object, output: Tensor) -> None:
+        def add(_: nn.Module, __: object, output: object) -> None:
             weight = layer.weight
             kept = weight.numel() if mask is None or name not in mask else int(torch.count_nonzero(mask[name]))
-            found[name] = found.get(name, 0) + 2 * kept * (output.numel() // weight.shape[0])
+            found[name] = found.get(name, 0) + 2 * kept * (find_logits(output).numel() // weight.shape[0])
 
         return layer.register_forward_hook(add)
 
-    layers = [(plain(name), layer) for name, layer in net.named_modules() if isinstance(layer, LAYERS)]
-    handles = [follow(f"{name}.weight" if name else "weight", layer) for name, layer in layers]
+    layers = {layer: name for name, layer in reversed(list(walk(net))) if isinstance(layer, LAYERS)}  # its first name
+    handles = [follow(f"{name}.weight" if name else "weight", layer) for layer, name in layers.items()]
     try:
         with borrow(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():
             call(x)

@@ -10,9 +10,9 @@ from torch import nn
 
 from prunefield.errors import UsageError
 from prunefield.nets.lenet import Lenet
+from prunefield.nets.modules import LAYERS
 from prunefield.nets.resnet import Resnet
 from prunefield.nets.vgg import Vgg
-from prunefield.scores import LAYERS
 
 
 class Architecture(BaseModel, frozen=True, extra="forbid"):

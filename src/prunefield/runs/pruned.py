@@ -110,6 +110,7 @@ class Pruned(Run):
                     weight.copy_(last[f"trained:{name}"])
         stream = seeds.generator(self.seed, "mask")
         how = {"iterations": self.iterations, "schedule": self.schedule, "sample": self.sample, "reduce": self.reduce}
+        how["check"] = False  # record 0 says what collapsed
         with warnings.catch_warnings(record=True) as topped_up:
             warnings.simplefilter("always")
             mask = shrink(net, self.score, self.density, self._inputs(pool), generator=stream, mask=old, **how)

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from typing import Annotated, ClassVar
 
 import torch
@@ -11,32 +10,56 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from prunefield.errors import UsageError
+from prunefield.nets.calls import Data, Forward, Loss, Needs
+from prunefield.nets.modules import LAYERS, is_named, walk
 from prunefield.plugin import Plugin
-from prunefield.tasks import Batch
 
-LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 Names = Annotated[
     tuple[str, ...], BeforeValidator(lambda value: (str(value),) if isinstance(value, str | int) else value)
 ]
 
 
 class Score(Plugin):
-    """A rule that rates the weights of any `nn.Module` and leaves the module as it was."""
+    """A rule that rates the weights of any `nn.Module` and leaves the module as it was.
+
+    `iterations` is how often `schedules.shrink` scores and prunes unless it is told otherwise.
+    """
 
     family: ClassVar[str] = "scores"
+    iterations: ClassVar[int] = 1
     skip: Names = Field(default=(), description="layers or weights that are not pruned, * allowed: 'head', '*.fc'")
     # Not among the settings while it is empty, so that ids stay what they were before it was there.
     also: Names = Field(default=(), exclude_if=lambda names: not names, description="further parameters: '*.bias'")
 
     @abstractmethod
     def __call__(
-        self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
+        self,
+        net: nn.Module,
+        batches: Data = (),
+        *,
+        generator: torch.Generator,
+        forward: Forward | None = None,
+        loss: Loss | None = None,
     ) -> dict[str, Tensor]:
-        """One tensor per prunable weight, keyed by its parameter name and of its shape."""
+        """One tensor per prunable weight, keyed by its parameter name and of its shape.
+
+        Batches are what `nets.calls.take_batches` takes. `forward(net, batch)` calls the network instead of
+        `net(inputs)`, and `loss(outputs, labels)` is used instead of the rule's own; a rule that runs no network takes
+        no notice of them.
+        """
+
+    @property
+    def needs(self) -> Needs:
+        """What of the data it reads: nothing, the shape of an input, a batch, or all there is."""
+        return "batch"
 
     def weights(self, net: nn.Module) -> dict[str, Tensor]:
         """The weights to rate: `prunable(net)` without those that `skip` names, and with those of `also`."""
-        return prunable(net, self.skip, self.also)
+        found = prunable(net, self.skip, self.also)
+        for name, weight in found.items():
+            if weight.is_meta:
+                raise UsageError(f"the weight {name!r} is on the device 'meta', without values: load the network first")
+        return found
 
 
 def prunable(net: nn.Module, skip: Sequence[str] = (), also: Sequence[str] = ()) -> dict[str, Tensor]:
@@ -46,55 +69,34 @@ def prunable(net: nn.Module, skip: Sequence[str] = (), also: Sequence[str] = ())
     they are named. Weights that are shared, frozen or computed from others are refused, unless `skip` names them.
     """
     names: dict[int, list[str]] = {}
-    found: dict[str, Tensor] = {}
-    for path, module in net.named_modules(remove_duplicate=False):  # one walk: iterated scores come here every time
-        prefix = f"{plain(path)}." if plain(path) else ""
+    found: dict[str, Tensor | None] = {}
+    for path, module in walk(net):  # one walk: iterated scores come here every time
+        prefix = f"{path}." if path else ""
         for key, parameter in module._parameters.items():
             if parameter is not None:
                 names.setdefault(id(parameter), []).append(prefix + key)
-                if also and _named(prefix + key, also):
+                if also and is_named(prefix + key, also):
                     found[prefix + key] = parameter
-        if isinstance(module, LAYERS):
-            found[f"{prefix}weight"] = module.weight
+        if isinstance(module, LAYERS):  # one that is computed is not looked at: spectral norms move when they are
+            found[f"{prefix}weight"] = module._parameters.get("weight")
     for pattern in (*skip, *also):
-        if not any(_named(name, [pattern]) for some in (found, *names.values()) for name in some):
+        if not any(is_named(name, [pattern]) for some in (found, *names.values()) for name in some):
             raise UsageError(f"the network has no weight {pattern!r}; its weights are {', '.join(found)}")
-    found = {name: weight for name, weight in found.items() if not _named(name, skip)}
+    chosen: dict[str, Tensor] = {}
     for name, weight in found.items():
+        if is_named(name, skip):
+            continue
         advice = f"; leave it out with skip={name!r}"
+        if weight is None:
+            raise UsageError(f"the weight {name!r} is no parameter: remove its parametrisation{advice}")
         if is_lazy(weight):
             raise UsageError(f"the weight {name!r} has no shape yet: call the network once{advice}")
-        if id(weight) not in names:
-            raise UsageError(f"the weight {name!r} is no parameter: remove its parametrisation{advice}")
         if others := [other for other in names[id(weight)] if other != name]:
             raise UsageError(f"the weight {name!r} is shared with {', '.join(others)}: untie it{advice}")
         if not weight.requires_grad:
             raise UsageError(f"the weight {name!r} is frozen: call requires_grad_() on it{advice}")
-    if not found:
+        chosen[name] = weight
+    if not chosen:
         kinds = ", ".join(layer.__name__ for layer in LAYERS)
         raise UsageError(f"the network has no weights to prune; pruned are those of {kinds}")
-    return found
-
-
-def layer_weights(net: nn.Module) -> dict[str, Tensor]:
-    """The weights of all linear and convolution layers, whatever their state; a compiled net has its plain names."""
-    layers = net.named_modules(remove_duplicate=False)
-    return {
-        f"{plain(name)}.weight" if plain(name) else "weight": module.weight
-        for name, module in layers
-        if isinstance(module, LAYERS)
-    }
-
-
-def plain(name: str) -> str:
-    """A name inside a network, without the prefix that `torch.compile` gives it.
-
-    >>> plain("_orig_mod.0.weight"), plain("0.weight"), plain("_orig_mod")
-    ('0.weight', '0.weight', '')
-    """
-    return name.removeprefix("_orig_mod").removeprefix(".")
-
-
-def _named(name: str, patterns: Sequence[str]) -> bool:
-    """Whether one of the patterns is the name, or that of a module around it."""
-    return any(fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}.*") for pattern in patterns)
+    return chosen

@@ -1,15 +1,21 @@
 """The score `grasp`: how much a weight holds up the flow of the gradient."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 from torch.autograd.graph import get_gradient_edge
+from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
 
+from prunefield.errors import UsageError
+from prunefield.nets.borrowing import Mode, borrow
+from prunefield.nets.calls import Data, Fed, Forward, Loss, LossName, fit_batch, read_batches, take_batches
 from prunefield.scores import Score
-from prunefield.scores._gradients import Loss, Mode, borrow, check_finite, differentiate, losses, read_batches
+from prunefield.scores._gradients import check_finite, differentiate, losses
 from prunefield.tasks import Batch
 
 
@@ -28,30 +34,39 @@ class Grasp(Score):
     """
 
     mode: Mode = Field(default="eval", description="batch normalisation as it stands (eval) or by the batch (train)")
-    loss: Loss = Field(default="cross-entropy", description="the loss L")
+    loss: LossName = Field(default="cross-entropy", description="the loss L")
     temperature: float = Field(default=200.0, gt=0, description="T, by which outputs are divided")
     parts: int = Field(default=2, ge=1, description="of a batch in eval mode: more take less memory and longer")
 
     def __call__(
-        self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
+        self,
+        net: nn.Module,
+        batches: Data = (),
+        *,
+        generator: torch.Generator,
+        forward: Forward | None = None,
+        loss: Loss | None = None,
     ) -> dict[str, Tensor]:
-        parts = self.parts if self.mode == "eval" and not any(map(_mixes, net.modules())) else 1
-        pieces = [piece for batch in read_batches(batches) for piece in _cut(batch, parts)]
+        weights = self.weights(net)
+        taken = read_batches(take_batches(batches, self.needs, generator=generator))
+        fed = [fit_batch(batch, next(iter(weights.values()))) for batch in taken]
+        whole = self.mode == "train" or forward is not None or any(map(_mixes, net.modules()))
+        pieces = [piece for batch in fed for piece in _cut(batch, 1 if whole else self.parts)]
         shares, cut = [share for share, _ in pieces], [piece for _, piece in pieces]
-        # Attention has second derivatives only in its plain form.
-        with sdpa_kernel(SDPBackend.MATH), borrow(net, self.weights(net), self.mode, generator) as (call, leaves):
+        how = (loss or self.loss, forward, self.temperature)
+        with _Smooth(), sdpa_kernel(SDPBackend.MATH), borrow(net, weights, self.mode, generator) as (twin, leaves):
             fixed: list[Tensor] = []
             if len(cut) > 1:  # otherwise one graph serves both derivatives
-                for share, loss in zip(shares, losses(call, cut, self.loss, self.temperature), strict=True):
-                    (share * loss).backward(inputs=list(leaves.values()))
+                for share, value in zip(shares, losses(twin, cut, *how), strict=True):
+                    (share * value).backward(inputs=list(leaves.values()))
                 fixed = _take(leaves)
-            for share, loss in zip(shares, losses(call, cut, self.loss, self.temperature), strict=True):
-                slopes = differentiate(share * loss, leaves, graph=True)
+            for share, value in zip(shares, losses(twin, cut, *how), strict=True):
+                slopes = differentiate(share * value, leaves, graph=True)
                 alive = [index for index, slope in enumerate(slopes) if slope.requires_grad]
                 vectors = [(fixed or slopes)[index].detach() for index in alive]
                 edges = [get_gradient_edge(slopes[index]) for index in alive]
-                del loss, slopes  # of the gradient only its graph is needed
-                torch.autograd.backward(edges, vectors, inputs=list(leaves.values()))
+                del value, slopes  # of the gradient only its graph is needed
+                _differentiate_again(edges, vectors, leaves)
             curved = _take(leaves)
         pairs = zip(leaves.items(), curved, strict=True)
         scores = {name: part.mul_(leaf.detach()) for (name, leaf), part in pairs}
@@ -59,15 +74,43 @@ class Grasp(Score):
         return scores
 
 
+class _Smooth(TorchFunctionMode):
+    """Functions that torch differentiates only once, by others with the same values; so is fast attention."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func is functional.hardsigmoid:
+            return functional.relu6(args[0] + 3) / 6
+        return func(*args, **(kwargs or {}))
+
+
+def _differentiate_again(edges: list[Any], vectors: list[Tensor], leaves: dict[str, Tensor]) -> None:
+    """Adds the derivatives of Σ edge·vector to those that the leaves gather."""
+    if not edges:
+        return  # the loss is linear in every weight
+    try:
+        torch.autograd.backward(edges, vectors, inputs=list(leaves.values()))
+    except RuntimeError as error:
+        if "derivative for" not in str(error):
+            raise
+        what = str(error).partition("derivative for ")[2].partition(" ")[0]
+        raise UsageError(f"grasp differentiates twice, which torch cannot do with {what}: take snip") from None
+
+
 def _mixes(module: nn.Module) -> bool:
     """Whether examples of a batch depend on each other in eval mode, too."""
     return isinstance(module, nn.modules.batchnorm._BatchNorm) and module.running_mean is None
 
 
-def _cut(batch: Batch, parts: int) -> Iterator[tuple[float, Batch]]:
-    """At most so many parts of a batch, each with its share of the examples."""
-    for x, y in zip(batch.x.chunk(parts), batch.y.chunk(parts), strict=True):
-        yield len(x) / len(batch.x), Batch(x, y)
+def _cut(fed: Fed, parts: int) -> Iterator[tuple[float, Fed]]:
+    """At most so many parts of a batch of pairs of tensors, each with its share of the examples."""
+    x, y = fed.inputs, fed.labels
+    if parts == 1 or not isinstance(x, Tensor) or not isinstance(y, Tensor) or not y.ndim or len(x) != len(y):
+        yield 1.0, fed
+        return
+    for part, labels in zip(x.chunk(parts), y.chunk(parts), strict=True):
+        yield len(part) / len(x), Fed(Batch(part, labels), part, labels)
 
 
 def _take(leaves: dict[str, Tensor]) -> list[Tensor]:

@@ -1,12 +1,10 @@
 """The score `magnitude`: how large a weight is."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor, nn
 
+from prunefield.nets.calls import Data, Forward, Loss, Needs
 from prunefield.scores import Score
-from prunefield.tasks import Batch
 
 
 class Magnitude(Score):
@@ -20,7 +18,17 @@ class Magnitude(Score):
     True
     """
 
+    @property
+    def needs(self) -> Needs:
+        return "nothing"
+
     def __call__(
-        self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
+        self,
+        net: nn.Module,
+        batches: Data = (),
+        *,
+        generator: torch.Generator,
+        forward: Forward | None = None,
+        loss: Loss | None = None,
     ) -> dict[str, Tensor]:
         return {name: weight.detach().abs() for name, weight in self.weights(net).items()}

@@ -1,12 +1,10 @@
 """The score `random`: noise."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor, nn
 
+from prunefield.nets.calls import Data, Forward, Loss, Needs
 from prunefield.scores import Score
-from prunefield.tasks import Batch
 
 
 class Random(Score):
@@ -20,8 +18,18 @@ class Random(Score):
     torch.Size([2, 3])
     """
 
+    @property
+    def needs(self) -> Needs:
+        return "nothing"
+
     def __call__(
-        self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
+        self,
+        net: nn.Module,
+        batches: Data = (),
+        *,
+        generator: torch.Generator,
+        forward: Forward | None = None,
+        loss: Loss | None = None,
     ) -> dict[str, Tensor]:
         return {
             name: torch.rand(weight.shape, generator=generator, device=generator.device).to(weight.device)

@@ -1,14 +1,13 @@
 """The score `snip`: how much the loss feels a weight's removal."""
 
-from collections.abc import Sequence
-
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from prunefield.nets.borrowing import Mode, borrow
+from prunefield.nets.calls import Data, Forward, Loss, LossName, fit_batch, read_batches, take_batches
 from prunefield.scores import Score
-from prunefield.scores._gradients import Loss, Mode, borrow, check_finite, differentiate, losses
-from prunefield.tasks import Batch
+from prunefield.scores._gradients import check_finite, differentiate, losses
 
 
 class Snip(Score):
@@ -16,6 +15,7 @@ class Snip(Score):
 
     Division by the total, as in SNIP's paper, changes no mask and is left out.
 
+    >>> from prunefield.tasks import Batch
     >>> net = nn.Linear(1, 1, bias=False)
     >>> batch = Batch(torch.tensor([[3.0]]), torch.tensor([[1e6]]))  # far away: ∂|3w − y|/∂w = −3
     >>> scores = Snip(loss="l1")(net, [batch], generator=torch.Generator())
@@ -24,15 +24,24 @@ class Snip(Score):
     """
 
     mode: Mode = Field(default="eval", description="batch normalisation as it stands (eval) or by the batch (train)")
-    loss: Loss = Field(default="cross-entropy", description="the loss L")
+    loss: LossName = Field(default="cross-entropy", description="the loss L")
 
     def __call__(
-        self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
+        self,
+        net: nn.Module,
+        batches: Data = (),
+        *,
+        generator: torch.Generator,
+        forward: Forward | None = None,
+        loss: Loss | None = None,
     ) -> dict[str, Tensor]:
-        with borrow(net, self.weights(net), self.mode, generator) as (call, leaves):
+        weights = self.weights(net)
+        taken = read_batches(take_batches(batches, self.needs, generator=generator))
+        fed = [fit_batch(batch, next(iter(weights.values()))) for batch in taken]
+        with borrow(net, weights, self.mode, generator) as (twin, leaves):
             total: list[Tensor] = []
-            for loss in losses(call, batches, self.loss):
-                found = differentiate(loss, leaves)
+            for value in losses(twin, fed, loss or self.loss, forward):
+                found = differentiate(value, leaves)
                 total = [a.add_(b) for a, b in zip(total, found, strict=True)] if total else found
         pairs = zip(leaves.items(), total, strict=True)
         scores = {name: slope.mul_(leaf.detach()).abs_() for (name, leaf), slope in pairs}

@@ -1,24 +1,38 @@
 """The score `synflow`: how much of a positive flow goes through a weight."""
 
-from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from prunefield.errors import UsageError
+from prunefield.nets.borrowing import Mode, borrow
+from prunefield.nets.calls import (
+    Data,
+    Fed,
+    Forward,
+    Loss,
+    Needs,
+    call_network,
+    change_batch,
+    find_logits,
+    fit_batch,
+    read_batches,
+    take_batches,
+)
+from prunefield.nets.flow import PositiveFlow, find_signed, name_fault
 from prunefield.scores import Score
-from prunefield.scores._gradients import Mode, borrow, check_finite, differentiate, read_batches
-from prunefield.tasks import Batch
+from prunefield.scores._gradients import check_finite, differentiate
 
 
 class Synflow(Score):
     """|w|·∂R/∂|w| with R = 1ᵀf(1; |θ|): SynFlow, bar2023, Eq. 3; with the inputs of the batches, Eq. 4.
 
     θ is all that the network holds, biases and buffers included. From the batches it takes the shape of an input, or,
-    with `inputs="batch"`, the inputs themselves: ones, χ or ‖X_(i)‖. In a net of ReLU layers without biases the scores
-    of each layer have the same sum R. One call is one iteration; `schedules.shrink` makes 100 of them.
+    with `inputs="batch"`, the sizes |x| of the inputs themselves: ones, χ or ‖X_(i)‖. Tokens and other integers are
+    those of the first example. Normalisations let the flow pass (`nets.flow`). In a net of ReLU layers without
+    biases the scores of each layer have the same sum R. One call is one iteration; `schedules.shrink` makes 100.
 
     >>> net = nn.Linear(2, 1)
     >>> scores = Synflow(shape=(2,))(net, generator=torch.Generator())
@@ -26,31 +40,71 @@ class Synflow(Score):
     True
     """
 
-    mode: Mode = Field(default="eval", description="batch normalisation as it stands (eval) or by the batch (train)")
+    iterations: ClassVar[int] = 100
+    mode: Mode = Field(default="eval", description="batch norms as they stand (eval) or as the identity (train)")
     inputs: Literal["ones", "batch"] = Field(default="ones", description="one input of ones, or the batches' own")
     shape: tuple[int, ...] = Field(default=(), description="of one input; empty: that of the first batch's")
     double: bool = Field(default=False, description="compute in double precision, for deep nets that overflow")
 
+    @property
+    def needs(self) -> Needs:
+        if self.inputs == "batch":
+            return "batch"
+        return "nothing" if self.shape else "shape"
+
     def __call__(
-        self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
+        self,
+        net: nn.Module,
+        batches: Data = (),
+        *,
+        generator: torch.Generator,
+        forward: Forward | None = None,
+        loss: Loss | None = None,
     ) -> dict[str, Tensor]:
         weights = self.weights(net)
         first = next(iter(weights.values()))
-        inputs = [x.to(first) if x.is_floating_point() else x.to(first.device) for x in self._inputs(batches)]
-        with borrow(net, weights, self.mode, generator, positive=True, double=self.double) as (call, leaves):
+        inputs = [fit_batch(fed, first) for fed in self._inputs(take_batches(batches, self.needs, generator=generator))]
+        if self.double:
+            inputs = [change_batch(fed, lambda x: x.double() if x.is_floating_point() else x) for fed in inputs]
+        with (
+            borrow(net, weights, self.mode, generator, positive=True, double=self.double) as (twin, leaves),
+            PositiveFlow(twin),
+        ):
             total: list[Tensor] = []
-            for x in inputs:
-                wide = self.double and x.is_floating_point()
-                found = differentiate(call(x.double() if wide else x).sum(), leaves)
+            for fed in inputs:
+                found = differentiate(find_logits(call_network(twin, fed, forward)).sum(), leaves)
                 total = [a.add_(b) for a, b in zip(total, found, strict=True)] if total else found
-        pairs = zip(leaves.items(), total, strict=True)
-        scores = {name: slope.mul_(leaf.detach()) for (name, leaf), slope in pairs}
+            slopes = dict(zip(leaves, total, strict=True))
+            if (signed := find_signed(slopes)) is not None:
+                runs = [lambda fed=fed: find_logits(call_network(twin, fed, forward)).sum() for fed in inputs]
+                raise _refuse(signed, *name_fault(twin, lambda: torch.stack([run() for run in runs]).sum()))
+        scores = {name: slope.mul_(leaves[name].detach()).abs_() for name, slope in slopes.items()}
         check_finite(scores, "the flow overflows: score with double=True")
         return scores
 
-    def _inputs(self, batches: Sequence[Batch]) -> list[Tensor]:
+    def _inputs(self, batches: list) -> list[Fed]:
         if self.inputs == "batch" and batches:
-            return [x for x, _ in read_batches(batches)]
+            return [change_batch(fed, _size) for fed in read_batches(batches)]
         if self.inputs == "batch" or not (self.shape or batches):
             raise UsageError("synflow needs an input's shape: give it a batch, or set shape, as in shape=[3, 32, 32]")
-        return [torch.ones(1, *(self.shape or read_batches(batches)[0].x.shape[1:]))]
+        if self.shape:
+            return read_batches([torch.ones(1, *self.shape)])
+        return [change_batch(read_batches(batches[:1])[0], _fill)]
+
+
+def _size(item: Tensor) -> Tensor:
+    return item.abs() if item.is_floating_point() else item
+
+
+def _fill(item: Tensor) -> Tensor:
+    """One example of ones; of whole numbers the first."""
+    if not item.ndim:
+        return item
+    return torch.ones_like(item[:1]) if item.is_floating_point() else item[:1]
+
+
+def _refuse(signed: str, name: str, module: nn.Module) -> UsageError:
+    kind = type(module).__name__
+    fault = f"{name!r} ({kind})" if name else f"the forward of {kind}"
+    way = "set mode='train', which takes batch norms as the identity," if "BatchNorm" in kind else "replace it"
+    return UsageError(f"the flow through {signed!r} has both signs, because of {fault}: {way} or take another score")

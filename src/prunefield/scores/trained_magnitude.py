@@ -1,17 +1,31 @@
 """The score `trained-magnitude`: how large a weight becomes when the network is trained."""
 
-from collections.abc import Sequence
 from copy import deepcopy
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from prunefield.errors import UsageError
 from prunefield.masks import Mask
+from prunefield.nets.borrowing import keep_streams, seed_streams
+from prunefield.nets.calls import (
+    Data,
+    Forward,
+    Loss,
+    Needs,
+    call_network,
+    compute_loss,
+    count_examples,
+    fit_batch,
+    join_batches,
+    read_batches,
+    take_batches,
+)
+from prunefield.nets.modules import unwrap
 from prunefield.pools import Pool
 from prunefield.recipe import Recipe
 from prunefield.scores import Score
-from prunefield.scores._gradients import read_batches
 from prunefield.tasks import Batch
 
 
@@ -34,18 +48,47 @@ class TrainedMagnitude(Score):
         description="the training; the default sees 20 times each example as it is, at a constant rate",
     )
 
+    @property
+    def needs(self) -> Needs:
+        return "all"
+
     def __call__(
-        self, net: nn.Module, batches: Sequence[Batch] = (), *, generator: torch.Generator
+        self,
+        net: nn.Module,
+        batches: Data = (),
+        *,
+        generator: torch.Generator,
+        forward: Forward | None = None,
+        loss: Loss | None = None,
     ) -> dict[str, Tensor]:
-        batches = read_batches(batches)
-        place = next(iter(self.weights(net).values())).device
+        taken = read_batches(take_batches(batches, self.needs, generator=generator))
+        first = next(iter(self.weights(net).values()))
+        whole = fit_batch(join_batches(taken), first)
         seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
-        pool = Pool(torch.cat([x for x, _ in batches]).to(place), torch.cat([y for _, y in batches]).to(place))
-        with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []), torch.enable_grad():
-            torch.manual_seed(seed)  # dropout draws from the global stream
-            twin = deepcopy(getattr(net, "_orig_mod", net))  # what torch.compile wraps
+        own = forward is not None or loss is not None or not isinstance(whole.inputs, Tensor)
+        y = whole.labels
+        if not own and y is None:
+            raise UsageError("trained-magnitude trains, for which it needs labels: give pairs (inputs, labels)")
+        x = whole.given if own else whole.inputs
+        pool = Pool(x, torch.arange(count_examples(whole)) if own else y)
+        with keep_streams([first.device] if first.device.type == "cuda" else []), torch.enable_grad():
+            seed_streams(seed)  # dropout draws from the global streams
+            twin = _copy(unwrap(net))
             weights = self.weights(twin)
             mask = Mask({name: weight != 0 for name, weight in weights.items()})
-            for _ in self.recipe.train(twin, pool, mask=mask, keep=lambda _, new: new(), seed=seed):
+
+            def measure(twin: nn.Module, batch: Batch) -> Tensor:
+                (fed,) = read_batches([batch.x] if own else [batch])
+                outputs = call_network(twin, fed, forward)
+                return compute_loss(outputs, fed, loss or "cross-entropy", raw=forward is not None)
+
+            for _ in self.recipe.train(twin, pool, mask=mask, keep=lambda _, new: new(), seed=seed, loss=measure):
                 pass
         return {name: weight.detach().abs() for name, weight in weights.items()}
+
+
+def _copy(net: nn.Module) -> nn.Module:
+    """A copy that can be trained; what a pass has left in the network and cannot be copied is not in it."""
+    graph = {id(value): value.detach() for module in net.modules() for value in vars(module).values()
+             if isinstance(value, Tensor) and value.grad_fn is not None}  # fmt: skip
+    return deepcopy(net, graph)

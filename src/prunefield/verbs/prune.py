@@ -9,6 +9,7 @@ weights are ranked by scores that need not run it, such as `magnitude`.
 
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from prunefield.masks import Mask
+    from prunefield.scores import Score
     from prunefield.tasks import Batch, Task
 
 MADE_UP = ("normal", "sparse", "chi", "ones")  # inputs.Source, without importing torch
@@ -49,7 +51,7 @@ def add_options(parser: ArgumentParser) -> None:
         "--classes", type=int, metavar="N", help="of a built-in network [default: those of the task in --inputs, or 10]"
     )
     add("--score", default="synflow", metavar="NAME[,KEY=VALUE…]", help=f"{scores} [default: synflow]")
-    add("--iterations", type=int, metavar="N", help="of scoring and pruning [default: 100 for synflow, else 1]")
+    add("--iterations", type=int, metavar="N", help="of scoring and pruning [default: the score's, 100 for synflow]")
     add("--schedule", default="exponential", help="of densities: exponential or linear [default: exponential]")
     sources = f"{' | '.join(MADE_UP)}, or a task such as leaves,side=32"
     add("--inputs", metavar="NAME[,KEY=VALUE…]", help=f"data to score with: {sources} [default: normal]")
@@ -73,41 +75,31 @@ def execute(args: Namespace) -> int:
     from prunefield.masks import Mask
     from prunefield.schedules import shrink
     from prunefield.scores import Score
+    from prunefield.screen import count_iterations
     from prunefield.seeds import generator
 
     torch.set_num_threads(1)
     check_name(args.model)
     settings = settings_of(args.score)
-    if settings["kind"] == "synflow" and args.inputs:
+    if args.inputs and "inputs" in type(Score.parse(settings)).model_fields:
         settings.setdefault("inputs", "batch")  # who asks for inputs wants them used
     score, (task, shape) = Score.parse(settings), find_shape(args)
     net = load(args, shape, task.classes if task else 10).to(check_device(args))
-    draw = source(args, net, task, shape)
+    draw = source(args, score, net, task, shape)
     if args.sample == "never" and (args.reduce or args.alpha):
         raise UsageError("--reduce and --alpha are for masks that are drawn: add --sample last")
     old = Mask.load(args.old) if args.old else None
+    how = {key: getattr(args, key) for key in ("iterations", "schedule", "scope", "sample", "reduce", "alpha", "floor")}
     try:
-        mask = shrink(
-            net,
-            score,
-            args.density,
-            draw,
-            generator=generator(args.seed, "mask"),
-            iterations=(100 if score.kind() == "synflow" else 1) if args.iterations is None else args.iterations,
-            schedule=args.schedule,
-            scope=args.scope,
-            sample=args.sample,
-            reduce=args.reduce,
-            alpha=args.alpha,
-            floor=args.floor,
-            mask=old,
-        )
+        with count_iterations(f"{score.kind()} of {args.model}") as tell:
+            how |= {"mask": old, "check": False, "progress": tell}
+            mask = shrink(net, score, args.density, draw, generator=generator(args.seed, "mask"), **how)
     except Error:
         raise
     except Exception as error:  # whatever the user's own code raises
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise UsageError(f"{score.kind()} cannot score {args.model}: {reason}") from None
-    report = describe(net, mask, shape)
+    report = describe(net, mask, shape, score.skip)
     mask.save(args.out)
     if args.json:
         print_json({"mask": str(args.out), "score": score.settings(), **report})
@@ -142,9 +134,9 @@ def find_shape(args: Namespace) -> "tuple[Task | None, tuple[int, ...]]":
 
 
 def source(
-    args: Namespace, net: "nn.Module", task: "Task | None", shape: tuple[int, ...]
-) -> "Callable[[], Sequence[Batch]]":
-    """New data for each iteration, in the network's own precision."""
+    args: Namespace, score: "Score", net: "nn.Module", task: "Task | None", shape: tuple[int, ...]
+) -> "Callable[[], Sequence[Batch]] | Sequence[Batch]":
+    """What the score needs: new data for each iteration in the network's own precision, or only a blank input."""
     import torch
 
     from prunefield.inputs import draw_batch
@@ -155,6 +147,8 @@ def source(
         return lambda: [Batch(torch.zeros(1, 1), torch.zeros(1, dtype=torch.long))]
     stream, kind = generator(args.seed, "inputs"), settings_of(args.inputs or "normal")["kind"]
     classes, precise = try_on(net, shape), precision(net)
+    if score.needs in ("nothing", "shape"):
+        return [Batch(blank(net, shape), torch.zeros(1, dtype=torch.long))]
     size = 1 if kind in ("chi", "ones") else args.batch
 
     def draw() -> list[Batch]:
@@ -182,11 +176,14 @@ def try_on(net: "nn.Module", shape: tuple[int, ...]) -> int:
     """How many outputs the network has for one input of a shape."""
     import torch
 
-    from prunefield.scores._gradients import borrow
+    from prunefield.nets.borrowing import borrow
+    from prunefield.nets.calls import find_logits
 
     try:
         with borrow(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():
             outputs = call(blank(net, shape))
+            with suppress(UsageError):
+                outputs = find_logits(outputs)
     except Exception as error:  # whatever the user's own code raises
         sides, reason = ",".join(map(str, shape)), " ".join(f"{type(error).__name__}: {error}".split())
         raise UsageError(f"the network does not take inputs of shape {sides}: {reason}") from None
@@ -198,9 +195,9 @@ def try_on(net: "nn.Module", shape: tuple[int, ...]) -> int:
     return outputs.shape[1]
 
 
-def describe(net: "nn.Module", mask: "Mask", shape: tuple[int, ...]) -> dict[str, Any]:
-    """Density, parameters, operations and emptied layers."""
-    from prunefield.measure.collapse import find_collapse
+def describe(net: "nn.Module", mask: "Mask", shape: tuple[int, ...], skip: "Sequence[str]") -> dict[str, Any]:
+    """Density, parameters, operations and what collapsed."""
+    from prunefield.measure.collapse import describe_collapse
     from prunefield.measure.flops import count_flops
 
     counts, operations = mask.counts(), {}
@@ -210,16 +207,11 @@ def describe(net: "nn.Module", mask: "Mask", shape: tuple[int, ...]) -> dict[str
     ]
     if shape:
         x = blank(net, shape)
-        dense, kept, collapse = count_flops(net, x), count_flops(net, x, mask), find_collapse(net, mask, shape)
+        dense, kept = count_flops(net, x), count_flops(net, x, mask)
         operations = {"flops": sum(dense.values()), "kept_flops": sum(kept.values())}
         for row in layers:
             row |= {"flops": dense.get(row["layer"], 0), "kept_flops": kept.get(row["layer"], 0)}
-        around = "" if collapse.dead else "; another way leads around it"
-        warnings = [f"{name} keeps no weight{' and cuts the network' if name in collapse.cut else around}"
-                    for name in collapse.emptied]  # fmt: skip
-        warnings += ["nothing flows from input to output; raise the density or set --floor"] if collapse.dead else []
-    else:
-        warnings = [f"{name} keeps no weight" for name, number in counts.items() if not number]
+    warnings = describe_collapse(net, mask, shape, skip=skip)
     parameters = sum(parameter.numel() for parameter in net.parameters())
     return {
         "density": mask.density, "weights": mask.total, "kept": sum(counts.values()), "parameters": parameters,

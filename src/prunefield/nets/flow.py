@@ -1,0 +1,140 @@
+"""The positive flow of SynFlow through any network: normalisations let it pass, and what gives it a sign is named."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from prunefield.nets.attention import attend, attend_heads, share
+from prunefield.nets.modules import has_statistics, is_own_norm, walk
+
+NOISE = 1e-3  # of the largest slope of a layer: fast convolutions round a zero to both sides
+Run = Callable[[], Tensor]
+
+
+class PositiveFlow(TorchFunctionMode):
+    """Inside of it a network of positive weights and inputs has positive derivatives.
+
+    A normalisation divides by what it is fed, so that half of the derivatives through it are negative: layer, group,
+    RMS, instance and response norms, and batch norms by the batch, are the identity. A batch norm with statistics is
+    linear and stays. A softmax is its inputs divided by their sum, and the sum of a softmax or `normalize` counts as a
+    number; log-softmax is the identity.
+    """
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net, self.hooks = net, ExitStack()
+
+    def __enter__(self) -> Self:
+        for _, module in walk(self.net):
+            if is_own_norm(module) and (module.training or not has_statistics(module)):
+                self.hooks.callback(module.register_forward_hook(_pass_on).remove)
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.hooks.close()
+        super().__exit__(*error)
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        rule = RULES.get(func)
+        found = NotImplemented if rule is None else rule(*args, **kwargs)
+        return func(*args, **kwargs) if found is NotImplemented else found
+
+
+def _pass_on(_: nn.Module, args: tuple[Any, ...], output: Any) -> Tensor | None:
+    """What a norm is fed, instead of what it gives."""
+    first = args[0] if args else None
+    if isinstance(first, Tensor) and isinstance(output, Tensor) and first.shape == output.shape:
+        return first.to(output.dtype)
+    return None
+
+
+def _keep(input: Tensor, *_: Any, **__: Any) -> Tensor:
+    return input
+
+
+def _batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    *_: Any,
+    **__: Any,
+) -> Tensor:
+    return input if training or running_mean is None else NotImplemented
+
+
+def _normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
+    if out is not None:  # a spectral norm, which looks at weights
+        return NotImplemented
+    return input / input.norm(p, dim, keepdim=True).clamp_min(eps).detach()
+
+
+RULES: Mapping[Any, Callable[..., Any]] = {
+    **dict.fromkeys(
+        (functional.layer_norm, functional.group_norm, functional.rms_norm, functional.instance_norm,
+         functional.local_response_norm, torch.layer_norm, torch.group_norm, torch.rms_norm, torch.instance_norm,
+         functional.log_softmax, torch.log_softmax, Tensor.log_softmax), _keep
+    ),
+    **dict.fromkeys((functional.softmax, torch.softmax, Tensor.softmax), share),
+    functional.batch_norm: _batch_norm,
+    functional.normalize: _normalize,
+    functional.scaled_dot_product_attention: attend,
+    functional.multi_head_attention_forward: attend_heads,
+}  # fmt: skip
+
+
+def find_signed(slopes: Mapping[str, Tensor]) -> str | None:
+    """The first layer some of whose derivatives are negative."""
+    for name, slope in slopes.items():
+        if slope.numel() and (least := slope.min().item()) < 0 and least < -NOISE * slope.abs().max().item():
+            return name
+    return None
+
+
+def name_fault(net: nn.Module, run: Run) -> tuple[str, nn.Module]:
+    """The module that gives a flow its sign, with its name: the last one that turns positive derivatives negative.
+
+    If none does, the last one that gives negative numbers for inputs that are not; if none does either, the network.
+    """
+    calls: list[tuple[str, nn.Module, list[Tensor], list[Tensor]]] = []
+    with ExitStack() as hooks:
+        for name, module in walk(net):
+
+            def note(module: nn.Module, args: Any, output: Any, name: str = name) -> None:
+                before, after = (list(filter(torch.is_floating_point, _flat(side))) for side in (args, output))
+                calls.append((name, module, before, after))
+
+            hooks.callback(module.register_forward_hook(note).remove)
+        value = run()
+    seen = [item for *_, before, after in calls for item in (*before, *after) if item.requires_grad]
+    slopes = iter(torch.autograd.grad(value, seen, allow_unused=True))
+    signs = [[[_negative(next(slopes)) if item.requires_grad else False for item in side] for side in sides]
+             for *_, before, after in calls for sides in [(before, after)]]  # fmt: skip
+    for (name, module, *_), (before, after) in zip(reversed(calls), reversed(signs), strict=True):
+        if any(before) and not any(after):
+            return name, module
+    for name, module, before, after in reversed(calls):
+        if any(map(_negative, after)) and not any(map(_negative, before)):
+            return name, module
+    return "", net
+
+
+def _negative(item: Tensor | None) -> bool:
+    return item is not None and find_signed({"": item.detach()}) is not None
+
+
+def _flat(item: Any) -> list[Tensor]:
+    if isinstance(item, Tensor):
+        return [item]
+    return [part for one in item for part in _flat(one)] if isinstance(item, tuple | list) else []

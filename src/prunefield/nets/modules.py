@@ -1,0 +1,105 @@
+"""Other people's modules: all that is known here about their wrappers, names, layers and normalisations."""
+
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+import torch
+from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
+
+LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel, AveragedModel)  # they hold a network as `module`
+WRAPS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")  # torch.compile, FSDP, checkpointing
+# LayerNorm2d, LlamaRMSNorm, GRN, Normalize; not NormalNoise.
+_NORM = re.compile(r"norm(?!al(?!i))|^GRN$", re.IGNORECASE)
+
+
+def wrapped(module: nn.Module) -> str | None:
+    """The key under which a wrapper holds the network; None for any other module."""
+    if isinstance(module, PARALLEL):
+        return "module"
+    return next((key for key in WRAPS if key in module._modules), None)
+
+
+def unwrap(module: nn.Module) -> nn.Module:
+    """The network inside of any number of wrappers.
+
+    >>> unwrap(nn.DataParallel(nn.DataParallel(nn.Linear(2, 1))))
+    Linear(in_features=2, out_features=1, bias=True)
+    """
+    while (key := wrapped(module)) is not None:
+        inner = module._modules[key]
+        assert inner is not None
+        module = inner
+    return module
+
+
+def walk(net: nn.Module, path: str = "") -> Iterator[tuple[str, nn.Module]]:
+    """All modules with their names, in which wrappers leave no trace; a module with two names comes twice.
+
+    >>> net = nn.Sequential(nn.DataParallel(nn.Linear(2, 1)), nn.ReLU())
+    >>> [name for name, _ in walk(nn.DataParallel(net))]
+    ['', '0', '1']
+    """
+    net = unwrap(net)
+    yield path, net
+    for key, child in net._modules.items():
+        if child is not None:
+            yield from walk(child, f"{path}.{key}" if path else key)
+
+
+def name_parameters(net: nn.Module) -> dict[str, Tensor]:
+    """Every parameter under each of its names, those of `walk`."""
+    return {
+        f"{path}.{key}" if path else key: parameter
+        for path, module in walk(net)
+        for key, parameter in module._parameters.items()
+        if parameter is not None
+    }
+
+
+def layer_weights(net: nn.Module) -> dict[str, Tensor]:
+    """The weights of all linear and convolution layers, whatever their state."""
+    return {
+        f"{path}.weight" if path else "weight": _evaluate(module)
+        for path, module in walk(net)
+        if isinstance(module, LAYERS)
+    }
+
+
+@torch.no_grad()
+def _evaluate(layer: nn.Module) -> Tensor:
+    """A layer's weight; one that is computed (`torch.nn.utils.parametrize`), as in eval mode, which moves nothing."""
+    modes = {module: module.training for module in layer.modules()}
+    try:
+        for module in modes:
+            module.training = False
+        return layer.get_parameter("weight") if "weight" in layer._parameters else layer.weight  # type: ignore[return-value]
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+def is_own_norm(module: nn.Module) -> bool:
+    """Whether a module is a normalisation that its author wrote out: by its class's name, and a leaf without layers.
+
+    Those of torch, and what inherits from them, call torch's functions and are recognised there.
+
+    >>> class LayerNorm2d(nn.Module): ...
+    >>> is_own_norm(LayerNorm2d()), is_own_norm(nn.LayerNorm(2))
+    (True, False)
+    """
+    if module._modules or isinstance(module, LAYERS) or type(module).__module__.startswith("torch.nn."):
+        return False
+    return bool(_NORM.search(type(module).__name__))
+
+
+def has_statistics(module: nn.Module) -> bool:
+    """Whether a normalisation holds means and variances of past batches."""
+    return module._buffers.get("running_var") is not None
+
+
+def is_named(name: str, patterns: Sequence[str]) -> bool:
+    """Whether one of the patterns is the name, or that of a module around it."""
+    return any(fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}.*") for pattern in patterns)
