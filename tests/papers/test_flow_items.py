@@ -44,6 +44,11 @@ def test_fields_localise_on_binary_data_and_small_batches_are_told(findings):
     assert "is too small" in findings["fig8"].rows[1].verdict.note
 
 
+def test_times_of_one_field_are_not_counted_as_fields(findings):
+    assert findings["fig8"].rows[4].verdict.n == 1
+    assert findings["lemma3.1"].rows[0].verdict.n == findings["lemma3.1"].rows[3].verdict.n == 8
+
+
 def test_peaks_of_all_first_weights_are_compared(findings):
     table = findings["section4.2"].table
     assert table.groupby(["model", "batch", "amplifier"]).size().eq(8).all()

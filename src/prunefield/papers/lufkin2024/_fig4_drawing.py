@@ -30,9 +30,9 @@ def draw(results: Mapping[Run, Result]) -> "Figure":
     for (above, below), neuron in zip(axes.T, neurons, strict=True):
         end = neuron.steps * neuron.rate
         errors = _draw_fields(above, results[neuron], end)
-        above.set_title(f"{neuron.task.title}, t = {end:g}: error of the fit {errors}")
+        above.set_title(f"{neuron.task.title}, t = {end:g}\nerror of the fit {errors}")
         errors = _draw_fields(below, results[flows[neuron.task]], end)
-        below.set_title(f"exact flow: error of the fit {errors}")
+        below.set_title(f"exact flow\nerror of the fit {errors}")
         below.set_xlabel("site i")
     axes[0, 0].set_ylabel("simulated field")
     axes[1, 0].set_ylabel("integrated field")

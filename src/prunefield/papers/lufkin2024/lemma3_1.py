@@ -94,7 +94,8 @@ class Lemma3_1(Item):
             chosen = rows(table, model=model, path="simulated", size=size)
             times = sorted(chosen["time"].unique())
             left.plot(times, relate_errors(chosen), "o-", color=colour, label=f"{model} data, N = {size}")
-            twin.plot(times, chosen.groupby("time")["ipr"].mean(), ":", color=colour)
+            if model == BINARY:  # the weights are the same
+                twin.plot(times, chosen.groupby("time")["ipr"].mean(), ":", color=colour)
         twin.set_ylabel("IPR of the weights (dotted)")
         left.set_xlabel("time at which the weights were taken")
         left.set_ylabel("relative error of Eq. 5")
