@@ -36,7 +36,8 @@ class Fig4(Item):
         "settings from the authors' code: t with rate 0.01, batch 1,000, initial weights of scale 1; the two others "
         "with rate 0.05, batch 10,000, scale 0.001; smoke has 500 (Student-t: 200) and larger rates",
         "the fit is not in the authors' code. §4.3 allows nonzero intercepts, so c + a cos + b sin at the one whole "
-        "frequency that fits best is judged; the error without c, a constant being frequency 0, is beside it",
+        "frequency that fits best is judged; the error without c, a constant being frequency 0, is beside it. This is "
+        "the lenient reading: by Proposition 3.3 such a sum is on its way to a steady state, not one",
         "radii are scaled to unit variance exactly, where the authors' code divides by a sample's deviation",
         "the paper shows one run on each law, chosen by hand; here each run has its own initialisation and its own "
         "stream of data: 8 on Student-t and 3 on each of the others at laptop scale, 8 on all at paper scale",
