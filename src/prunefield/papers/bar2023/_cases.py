@@ -42,3 +42,11 @@ def tabulate(results: Mapping[Run, Result]) -> Frame:
                 parts.append(pd.DataFrame({name: tensor.numpy() for name, tensor in record.tensors.items()}))
                 parts[-1] = parts[-1].assign(**known)
     return pd.concat(parts, ignore_index=True)
+
+
+def outcome_cases(**columns: float) -> Frame:
+    """One drawn and one hand-made case for each s = 1, 2, 3, with the same values: for `ideal`."""
+    import pandas as pd
+
+    rows = [{"dimension": 2, "examples": 2, "kept": s, "made": made} for s in (1, 2, 3) for made in (False, True)]
+    return pd.DataFrame(rows).assign(**columns)
