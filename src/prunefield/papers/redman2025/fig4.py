@@ -8,6 +8,15 @@ from prunefield.papers import Claim, Item, Scale
 from prunefield.papers._rows import column, rows
 from prunefield.papers.redman2025 import _fig4_checks as checks
 from prunefield.papers.redman2025._claims import on_each
+from prunefield.papers.redman2025._ideal import (
+    FULL_WIDTH,
+    GAUSSIAN,
+    ROUNDS,
+    Case,
+    fill_table,
+    trace_kurtosis,
+    trace_width,
+)
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
 from prunefield.papers.redman2025._nets import DATA, PER_CLASS, SHARED_CHOICES, TOP, data_of, nets
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS
@@ -119,6 +128,17 @@ class Fig4(Item):
                 rows[data_of(run), run.seed, "imp", record["round"]]["accuracy"] = record["accuracy"]
         table = pandas.DataFrame(list(rows.values())).sort_values(list(names), ignore_index=True)
         return add_intervals(table, ("width", "kurtosis"), ("data", "method", "round"))
+
+    def ideal(self) -> "DataFrame":
+        """The curves of Fig. 4; the first masks of IMP and of one-shot pruning are equal."""
+
+        def fill(case: Case) -> Case:
+            first = {"imp": ROUNDS + 1, "oneshot": 2, "random": 1}[case["method"]]  # the round with another mask
+            lines = {"density": 0.7 ** case["round"], "full_width": FULL_WIDTH, "gaussian": GAUSSIAN}
+            curves = {"width": trace_width(case), "kurtosis": trace_kurtosis(case)}
+            return lines | curves | {"differ": int(case["round"] >= first)}
+
+        return fill_table(fill, method=METHODS, round=range(ROUNDS + 1))
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

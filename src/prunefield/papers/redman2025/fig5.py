@@ -9,6 +9,7 @@ from prunefield.papers._rows import rows
 from prunefield.papers.redman2025 import _fig5_checks as checks
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities
 from prunefield.papers.redman2025._claims import on_each
+from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, data_of
 from prunefield.runs import Result, Run
@@ -137,6 +138,22 @@ class Fig5(Item):
                 found.append(place | what | counts | scores)
         table = pandas.DataFrame(found).astype(dict.fromkeys(COLUMNS, float))
         return add_intervals(table, ("exact",), ("data", "by", "round", "group"))
+
+    def ideal(self) -> "DataFrame":
+        """The next group is positive and later ones are negative; at n = 0 groups 1 and 2 are positive, 3 is near zero.
+
+        In the controls every group has the same score, slightly below zero.
+        """
+
+        def fill(case: Case) -> Case:
+            n, group = case["round"], case["group"]
+            score = 0.3 if group == n + 1 else -0.14 * (group - n - 1)
+            score = score if n else 0.3 - 0.14 * (group - 1)
+            share = {"survives": group > ROUNDS, "before": 0.7 ** (group - 1), "after": 0.7**group}
+            return share | dict.fromkeys(COLUMNS, score if case["by"] == "fate" else -0.02)
+
+        table = fill_table(fill, by=CONTROLS, round=range(ROUNDS), group=range(1, ROUNDS + 2))
+        return table.query("group > round")
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

@@ -10,6 +10,7 @@ from prunefield.papers.redman2025 import _hypothesis_checks as checks
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities
 from prunefield.papers.redman2025._claims import on_each
 from prunefield.papers.redman2025._fig4_checks import curve
+from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table, trace_kurtosis, trace_width
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
 from prunefield.papers.redman2025._nets import CLONE_SEEDS, DATA, PER_CLASS, SHARED_CHOICES, TOP, data_of, nets
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS, show
@@ -147,6 +148,17 @@ class Hypothesis(Item):
                     add(run, "imp", record["round"], **{NEXT[record["by"]]: record["per_unit"] * record["exact"]})
         table = pandas.DataFrame(list(found.values())).sort_values(list(KEYS), ignore_index=True)
         return add_intervals(table, ("width", "kurtosis"), ("data", "inputs", "method", "round"))
+
+    def ideal(self) -> "DataFrame":
+        """Figs 3 to 5 as printed, and greedy prunings that reach what IMP reaches, and no more."""
+
+        def fill(case: Case) -> Case:
+            kurtosis = trace_kurtosis(case)
+            found = {"density": 0.7 ** case["round"], "width": trace_width(case), "kurtosis": kurtosis, "own": kurtosis}
+            scored = (case["inputs"], case["method"]) == ("data", "imp") and case["round"] < ROUNDS
+            return found | ({"next": 0.3, "next_shuffled": -0.02} if scored else {})
+
+        return fill_table(fill, inputs=("data", "clone"), method=METHODS, round=range(ROUNDS + 1))
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

@@ -115,6 +115,16 @@ class Reuse(Item):
         table = pandas.DataFrame(rows).astype(dict.fromkeys(("images", *METHODS), float))
         return add_intervals(table, METHODS, ("axis", *AXES))
 
+    def ideal(self) -> "DataFrame":
+        """What was suspected: the oftener images are seen again, the wider the masks and the less IMP is ahead."""
+        import pandas
+
+        rows = [{"axis": "base", "images": math.nan, "imp": 4.5 + 0.1 * seed, "gap": 0.01} for seed in range(3)]
+        rows += [{"axis": "steps", "images": math.nan, "imp": 5.0, "gap": 0.0}]
+        for images, imp, gap in ((50_000.0, 6.0, 0.1), (10_000.0, 8.0, 0.3), (1_000.0, 9.0, 0.8)):
+            rows.append({"axis": "images", "images": images, "imp": imp, "gap": gap})
+        return pandas.DataFrame(rows).assign(oneshot=9.0, random=14.5, accuracy=0.8)
+
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
 
