@@ -3,7 +3,7 @@
 import pytest
 
 from prunefield.papers._rows import rows
-from prunefield.papers.redman2025._fig5_checks import signs
+from prunefield.papers.redman2025._fig5_checks import find_group, signs
 from prunefield.papers.redman2025._ideal import ROUNDS
 from prunefield.papers.redman2025.fig5 import Fig5
 from prunefield.papers.redman2025.figS3 import FigS3, plateau
@@ -17,11 +17,15 @@ def test_signs_are_counted_over_later_rounds_and_groups():
     assert signs(table, "shuffled") == pytest.approx([1 - (ROUNDS - 1) / pairs] * 3)
 
 
-def test_few_rounds_leave_some_claims_untested():
+def test_fewer_and_larger_rounds_have_the_papers_groups_at_the_same_densities():
     table = Fig5().ideal()
-    few = table[table["group"] < 6].assign(survives=False)
-    found = [claim.check(few).status for claim in Fig5.claims if "round 8" in claim.text or "round 3" in claim.text]
-    assert found == ["not testable at this scale"] * 4
+    assert [find_group(table, number) for number in range(1, ROUNDS + 1)] == list(range(1, ROUNDS + 1))
+    group = table["group"]
+    few = table[group < 6].assign(survives=False, before=0.55 ** (group - 1), after=0.55**group)  # the smoke scale's
+    assert (find_group(few, 3), find_group(few, 8)) == (2, 5)
+    for claim in (claim for claim in Fig5.claims if "round 8" in claim.text or "round 3" in claim.text):
+        assert claim.check(few).status != "not testable at this scale"
+        assert claim.judge(few, "smoke").status == "not testable at this scale"
 
 
 def test_a_plateau_begins_where_nearly_all_of_the_rise_is_done():

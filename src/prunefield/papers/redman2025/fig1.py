@@ -67,6 +67,7 @@ class Fig1(Item):
             "IMP's mean width is the smaller one in every seed",
             check_width,
             imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "One-shot pruning's masks are noisier",
@@ -74,6 +75,7 @@ class Fig1(Item):
             "one-shot pruning keeps more inputs that have no kept neighbour, in every seed",
             check_noise,
             imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "IMP's masks are oriented, as simple cells of visual cortex are",
@@ -81,6 +83,7 @@ class Fig1(Item):
             "their orientation selectivity is above one-shot pruning's and above that of random masks, in every seed",
             check_orientation,
             imp_as_random,
+            decided_at="laptop",
         ),
     )
 

@@ -82,6 +82,7 @@ class Fig2(Item):
             f"more than half are more local than {100 * BEYOND:.0f} % of the mixed ones",
             check_local,
             as_mixed,
+            decided_at="laptop",
         ),
         Claim(
             "Principal components are periodic",

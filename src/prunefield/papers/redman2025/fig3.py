@@ -100,6 +100,7 @@ class Fig3(Item):
                 "the least of the clone's median widths is above the greatest of the data's",
                 check_wider,
                 clone_as_data,
+                decided_at="laptop",
             ),
             Claim(
                 "On the Gaussian clone IMP fails to find local receptive fields",
@@ -107,6 +108,7 @@ class Fig3(Item):
                 f"the clone's median widths are above {LOCAL} of the random masks'",
                 check_diffuse,
                 narrow_clone,
+                decided_at="laptop",
             ),
         ),
         Claim(

@@ -54,6 +54,7 @@ class Fig4(Item):
             f"at the last round both widths below {checks.LOCAL} of the random masks' width, in every seed",
             checks.check_local,
             checks.trained_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "The width of random masks stays that of a full mask",
@@ -68,6 +69,7 @@ class Fig4(Item):
             "IMP's width is the smaller one in every seed, from some round to the end",
             checks.check_width_gap,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "The kurtosis increases almost monotonically for IMP, to more than a Gaussian's",
@@ -76,6 +78,7 @@ class Fig4(Item):
             "and growth beyond the range of the random masks",
             checks.check_growth,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "IMP leads to greater pre-activation kurtosis than one-shot pruning",
@@ -83,13 +86,15 @@ class Fig4(Item):
             "IMP's kurtosis is above one-shot's and above random masks', in every seed, from some round to the end",
             checks.check_kurtosis_gap,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "The gap in kurtosis between IMP and one-shot pruning opens before the gap in width",
             "Sec. 3.2, Fig. 4",
             "both gaps last to the end in every seed, and that in kurtosis begins at a higher density",
             checks.check_order,
-            checks.imp_as_random,
+            checks.kurtosis_as_width,
+            decided_at="laptop",
         ),
         Claim(
             "Only IMP and one-shot pruning increase the kurtosis; random pruning does not",
@@ -97,6 +102,7 @@ class Fig4(Item):
             "both increases exceed the range of the random line, which itself changes by less than a quarter of them",
             checks.check_only_trained,
             checks.trained_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "After one round IMP and one-shot pruning have the same mask",

@@ -89,6 +89,7 @@ class FigS3(Item):
             "last above first by more than random masks vary, in every seed",
             check_growth,
             imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "The kurtosis in the second layer slightly decreases at higher rounds",
@@ -96,6 +97,7 @@ class FigS3(Item):
             f"in every seed the last is below the greatest, by at most {SLIGHT} of the rise",
             check_decrease,
             still_rising,
+            decided_at="laptop",
         ),
         Claim(
             "The kurtosis reaches its plateau earlier in the second layer than in the first",
@@ -103,6 +105,7 @@ class FigS3(Item):
             f"{100 * PLATEAU:.0f} % of the rise to the maximum in an earlier round",
             check_plateau,
             second_as_first,
+            decided_at="laptop",
         ),
     )
 

@@ -64,6 +64,7 @@ class Hypothesis(Item):
             "the least of the clone's median widths is above the greatest of the data's",
             checks.check_clone,
             checks.clone_as_data,
+            decided_at="laptop",
         ),
         Claim(
             "(b) IMP leads to greater kurtosis than one-shot pruning",
@@ -71,6 +72,7 @@ class Hypothesis(Item):
             "above one-shot's and above random masks', in every seed, from some round to the end",
             checks.check_gap,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "(b) Over IMP's rounds, fields become narrower as the kurtosis rises",
@@ -78,6 +80,7 @@ class Hypothesis(Item):
             f"rank correlation of kurtosis and width at most {checks.TOGETHER} in every seed",
             checks.check_together,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "(c) IMP removes weights precisely when that raises the non-Gaussianity",
@@ -85,6 +88,7 @@ class Hypothesis(Item):
             "the next group's mean cavity score is positive in every round and seed",
             checks.check_next,
             checks.shuffled_fates,
+            decided_at="laptop",
         ),
         Claim(
             "(d) IMP increases the kurtosis maximally",
@@ -92,6 +96,7 @@ class Hypothesis(Item):
             f"(κ_IMP − κ_random)/(κ_greedy − κ_random) at least {checks.MOST} in every seed",
             checks.check_maximal,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "(d) Increasing the kurtosis is enough to localise",
@@ -99,6 +104,7 @@ class Hypothesis(Item):
             f"both greedy prunings' widths are below {checks.LOCAL} of the random masks', in every seed",
             checks.check_localising,
             checks.greedy_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "H* as a whole: IMP finds local fields by maximally raising the kurtosis",
@@ -106,6 +112,7 @@ class Hypothesis(Item):
             "all of (a) to (d)",
             checks.check_all,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
     )
 
