@@ -127,9 +127,8 @@ class Fig2(Item):
             "mixed": [{"local": 3.0 + k, "periodic": 30.0 + k} for k in range(4)],
         }
         axes = {"part": PARTS, "component": range(64)}
-        return fill_table(lambda case: values[case["part"]][case["component"] % 4], seed=[0], **axes).drop(
-            columns="seed"
-        )
+        table = fill_table(lambda case: values[case["part"]][case["component"] % 4], seed=[0], **axes)
+        return table.drop(columns="seed")
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

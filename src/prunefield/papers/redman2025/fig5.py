@@ -158,8 +158,8 @@ class Fig5(Item):
 
         def fill(case: Case) -> Case:
             n, group = case["round"], case["group"]
-            score = 0.3 if group == n + 1 else -0.14 * (group - n - 1)
-            score = score if n else 0.3 - 0.14 * (group - 1)
+            later = group - n - 1
+            score = 0.3 - 0.14 * later if n == 0 or later == 0 else -0.14 * later
             share = {"survives": group > ROUNDS, "before": 0.7 ** (group - 1), "after": 0.7**group}
             return share | dict.fromkeys(COLUMNS, score if case["by"] == "fate" else -0.02)
 

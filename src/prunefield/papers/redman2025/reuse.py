@@ -61,7 +61,6 @@ class Reuse(Item):
             "with each reused set of images IMP's width is above that of the endless stream in all its seeds",
             checks.check_cost,
             checks.reuse_as_stream,
-            decided_at="laptop",
         ),
         Claim(
             "IMP is more local than one-shot pruning when no image is seen twice",
@@ -69,7 +68,6 @@ class Reuse(Item):
             "IMP's width is the smaller one in every seed of the base setting",
             checks.check_advantage,
             checks.imp_as_random,
-            decided_at="laptop",
         ),
         Claim(
             "The advantage of IMP over one-shot pruning shrinks with reuse",
@@ -77,7 +75,6 @@ class Reuse(Item):
             "1 − IMP/one-shot is smaller with each reused set than in every seed of the endless stream",
             checks.check_shrinkage,
             checks.reuse_as_stream,
-            decided_at="laptop",
         ),
         Claim(
             "Reuse shows as a gap between training and test accuracy",
@@ -85,7 +82,6 @@ class Reuse(Item):
             "the gap with the fewest images is above that of the endless stream in all its seeds",
             checks.check_gap,
             checks.reuse_as_stream,
-            decided_at="laptop",
         ),
     )
 
@@ -120,7 +116,7 @@ class Reuse(Item):
         return add_intervals(table, METHODS, ("axis", *AXES))
 
     def ideal(self) -> "DataFrame":
-        """What was suspected: the oftener images are seen again, the wider the masks and the less IMP is ahead."""
+        """The suspicion: the more often images are reused, the wider are IMP's masks and the smaller is its lead."""
         import pandas
 
         rows = [{"axis": "base", "images": math.nan, "imp": 4.5 + 0.1 * seed, "gap": 0.01} for seed in range(3)]
