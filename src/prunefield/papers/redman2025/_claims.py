@@ -1,8 +1,7 @@
 """Claims that are checked on each data set alone.
 
 Claims about trained networks are decided from laptop scale on (`decided_at`): two seeds of 64 units, trained for 800
-steps on small leaves or on crops of two photographs, are too little to refute them. Figs S1, S2 and S4 and `reuse` are
-decided at smoke scale: their claims hold there on all their data. That was settled after those numbers had been seen.
+steps on small leaves or on crops of two photographs, are too little to decide them either way.
 """
 
 from dataclasses import replace

@@ -59,6 +59,7 @@ class FigS1(Item):
             f"p < {SIGNIFICANT} in every seed",
             check_misfit,
             imp_as_random,
+            decided_at="laptop",
         )
     )
 

@@ -69,6 +69,7 @@ class FigS2(Item):
             f"{100 * MOST:.0f} % below {SMALL}, in every seed",
             check_small,
             imp_as_components,
+            decided_at="laptop",
         ),
         Claim(
             "IMP's masks are more similar to independent components than masks of chance are",
@@ -76,6 +77,7 @@ class FigS2(Item):
             "the greater median in every seed",
             check_chance,
             imp_as_random,
+            decided_at="laptop",
         ),
     )
 

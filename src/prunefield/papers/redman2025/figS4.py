@@ -73,6 +73,7 @@ class FigS4(Item):
             f"|correlation| < {STRONG} with w and |w|, first and last round, every seed",
             check_weak,
             tied,
+            decided_at="laptop",
         ),
         Claim(
             "The spread of the scores grows with the magnitude of the weights",

@@ -61,6 +61,7 @@ class Reuse(Item):
             "with each reused set of images IMP's width is above that of the endless stream in all its seeds",
             checks.check_cost,
             checks.reuse_as_stream,
+            decided_at="laptop",
         ),
         Claim(
             "IMP is more local than one-shot pruning when no image is seen twice",
@@ -68,6 +69,7 @@ class Reuse(Item):
             "IMP's width is the smaller one in every seed of the base setting",
             checks.check_advantage,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "The advantage of IMP over one-shot pruning shrinks with reuse",
@@ -75,6 +77,7 @@ class Reuse(Item):
             "1 − IMP/one-shot is smaller with each reused set than in every seed of the endless stream",
             checks.check_shrinkage,
             checks.reuse_as_stream,
+            decided_at="laptop",
         ),
         Claim(
             "Reuse shows as a gap between training and test accuracy",
@@ -82,6 +85,7 @@ class Reuse(Item):
             "the gap with the fewest images is above that of the endless stream in all its seeds",
             checks.check_gap,
             checks.reuse_as_stream,
+            decided_at="laptop",
         ),
     )
 
