@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.bar2023._cases import Frame
+from prunefield.papers.bar2023._cases import Frame, exchange
 from prunefield.runs import Result, Run
 from prunefield.runs.enumeration import Enumeration
 from prunefield.runs.sketch import Sketch
@@ -58,11 +58,7 @@ def _check_plane(table: Frame) -> Verdict:
 
 
 def _exchange(table: Frame) -> Frame:
-    """Errors and bounds exchanged: every bound that held is broken."""
-    bounds = {name: table["draws"] - table[name] for name in ("failures", "corrected_failures")}
-    return table.assign(
-        enumerated=table["corrected"], printed=table["enumerated"], corrected=table["enumerated"], **bounds
-    )
+    return exchange(table, {"printed": "failures", "corrected": "corrected_failures"})
 
 
 class Lemma4_2(Item):
