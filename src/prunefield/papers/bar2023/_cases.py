@@ -50,3 +50,13 @@ def outcome_cases(**columns: float) -> Frame:
 
     rows = [{"dimension": 2, "examples": 2, "kept": s, "made": made} for s in (1, 2, 3) for made in (False, True)]
     return pd.DataFrame(rows).assign(**columns)
+
+
+def exchange(table: Frame, failures: Mapping[str, str]) -> Frame:
+    """Errors and bounds exchanged, so that every bound that held is broken: a null.
+
+    `failures` has, for the column of each bound, the one that counts in how many of the `draws` it is broken.
+    """
+    swapped = dict.fromkeys(failures, table["enumerated"])
+    counts = {count: table["draws"] - table[count] for count in failures.values()}
+    return table.assign(enumerated=table[list(failures)].max(axis=1), **swapped, **counts)
