@@ -60,7 +60,7 @@ class Finding:
                 self.name,
                 self.scale,
                 claim,
-                claim.check(self.table),
+                claim.judge(self.table, self.scale),
                 None if claim.null is None else claim.check(claim.null(self.table)),
             )
             for claim in self.item.claims

@@ -61,6 +61,21 @@ def test_checks_are_pure(finding):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_its_claims_hold_on_what_the_paper_says_and_fail_on_the_null(kind):
+    """A check that cannot pass, or cannot fail, shows nothing, whatever a run finds."""
+    (item,) = items([kind])
+    ideal = item.ideal()
+    for claim in item.claims:
+        assert claim.check(ideal).status == "reproduced", (claim.text, claim.check(ideal))
+        assert claim.null is not None
+        assert claim.check(claim.null(ideal)).status == "not reproduced", (claim.text, claim.check(claim.null(ideal)))
+
+
+def test_its_ideal_table_has_the_columns_of_a_real_one(finding):
+    assert set(finding.item.ideal().columns) <= set(finding.table.columns)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_it_says_where_it_comes_from(kind):
     (item,) = items([kind])
     assert kind.partition("/")[0] in (type(item).__doc__ or "")

@@ -1,4 +1,4 @@
-"""The item of Theorem 4.4: verdicts at smoke scale, and that the checks can go both ways."""
+"""The item of Theorem 4.4: verdicts at smoke scale, and that they are those of an independent program."""
 
 from types import SimpleNamespace
 
@@ -31,16 +31,6 @@ def test_the_nulls_fail(table):
     for claim in Theorem44.claims:
         assert claim.null is not None
         assert claim.check(claim.null(table)).status == "not reproduced", claim.text
-
-
-def test_true_statements_would_be_reproduced(table):
-    harmless = table.assign(printed=table["minimum"], printed_failures=0, enumerated=table["proof"])
-    ratio = 1 / table["dimension"]
-    harmless = harmless.assign(bounds_ratio_median=ratio, uniform_ratio_median=ratio)
-    claims = Theorem44.claims
-    for k in (1, 3, 4):
-        assert claims[k].check(harmless).status == "reproduced"
-    assert claims[0].check(table.assign(printed=table["minimum"])).status == "reproduced"
 
 
 def test_failure_rates_are_those_of_the_closed_form_elsewhere(table):

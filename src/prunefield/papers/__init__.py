@@ -6,7 +6,7 @@ satisfy. Checking is a pure function of the table; nothing here computes for lon
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from prunefield.plugin import Plugin
@@ -36,7 +36,8 @@ class Claim:
     """A statement of the paper that a table can contradict.
 
     `null` turns the table into one without the effect (random masks, a Gaussian, shuffled labels); the same check
-    must fail on it, or it shows nothing.
+    must fail on it, or it shows nothing. `decided_at` is the smallest scale whose settings can decide the claim; below
+    it the verdict is `not testable at this scale`, with the number that was seen.
     """
 
     text: str
@@ -44,6 +45,15 @@ class Claim:
     expected: str
     check: "Callable[[DataFrame], Verdict]"
     null: "Callable[[DataFrame], DataFrame] | None" = field(default=None)
+    decided_at: Scale = "smoke"
+
+    def judge(self, table: "DataFrame", scale: Scale) -> Verdict:
+        """The verdict on a table that was made at a scale."""
+        verdict = self.check(table)
+        if SCALES.index(scale) >= SCALES.index(self.decided_at):
+            return verdict
+        note = f"decided from {self.decided_at} scale on" + (f"; {verdict.note}" if verdict.note else "")
+        return replace(verdict, status="not testable at this scale", note=note)
 
 
 class Item(Plugin):
@@ -61,6 +71,10 @@ class Item(Plugin):
     @abstractmethod
     def table(self, results: Mapping[Run, Result]) -> "DataFrame":
         """One tidy table from the finished runs of `runs(scale)`."""
+
+    def ideal(self) -> "DataFrame":
+        """A table of the same columns that says what the paper says: every claim holds on it, and fails on its null."""
+        raise TypeError(f"{self.kind()} has no ideal()")
 
     @abstractmethod
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":

@@ -42,3 +42,21 @@ def tabulate(results: Mapping[Run, Result]) -> Frame:
                 parts.append(pd.DataFrame({name: tensor.numpy() for name, tensor in record.tensors.items()}))
                 parts[-1] = parts[-1].assign(**known)
     return pd.concat(parts, ignore_index=True)
+
+
+def outcome_cases(**columns: float) -> Frame:
+    """One drawn and one hand-made case for each s = 1, 2, 3, with the same values: for `ideal`."""
+    import pandas as pd
+
+    rows = [{"dimension": 2, "examples": 2, "kept": s, "made": made} for s in (1, 2, 3) for made in (False, True)]
+    return pd.DataFrame(rows).assign(**columns)
+
+
+def exchange(table: Frame, failures: Mapping[str, str]) -> Frame:
+    """Errors and bounds exchanged, so that every bound that held is broken: a null.
+
+    `failures` has, for the column of each bound, the one that counts in how many of the `draws` it is broken.
+    """
+    swapped = dict.fromkeys(failures, table["enumerated"])
+    counts = {count: table["draws"] - table[count] for count in failures.values()}
+    return table.assign(enumerated=table[list(failures)].max(axis=1), **swapped, **counts)

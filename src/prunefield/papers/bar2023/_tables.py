@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Frame = Any  # a DataFrame; pandas' own types cannot follow a selection of a selection
-FEWEST = 3  # seeds, for a verdict
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # of networks and densities
 CHOICES = (
     "Every number of ours is a mean over seeds of a reduced network: at laptop scale ResNet-8 of width 8 on 4,000 "
@@ -57,7 +56,12 @@ class Comparison(NamedTuple):
             self._swap,
         )
         paired = Claim(
-            f"{name}, here", self.where, "a difference over seeds above zero", self._pair, self._without_effect
+            f"{name}, here",
+            self.where,
+            "a difference over seeds above zero",
+            self._pair,
+            self._without_effect,
+            decided_at="laptop",
         )
         return counted, paired
 
@@ -92,11 +96,9 @@ class Comparison(NamedTuple):
         found = compare([0.0] * len(seeds), [float(gap) for gap in seeds])
         printed = self.printed(table)
         mean = sum(printed) / len(printed)
-        if found.n < FEWEST:
-            status = "not testable at this scale"
-        elif found.low > 0:
+        if found.low > 0:
             status = "reproduced"
-        elif found.high < max(mean, 0):
+        elif found.high <= max(mean, 0):
             status = "not reproduced"
         else:
             status = "not testable at this scale"
@@ -144,6 +146,22 @@ class Table(Item):
                 rows.append({"source": "here", **place, "seed": run.seed, **numbers})
         names = ["source", "data", "net", "density", "column", "seed"]
         return pandas.DataFrame(rows).sort_values(names, ignore_index=True)
+
+    def ideal(self) -> "DataFrame":
+        """Each treatment a point above its control in every printed cell, and up to noise of 0.3 for three seeds."""
+        import pandas
+        from numpy.random import default_rng
+
+        def rank(column: str) -> int:
+            return max((1 + rank(pair.control) for pair in self.comparisons if pair.treatment == column), default=0)
+
+        sources = [("paper", -1, 0.0), *(("here", seed, 0.3) for seed in range(3))]
+        noise, rows = default_rng(0), []
+        for cell in cells(self.columns, tiny=self.tiny):
+            for source, seed, deviation in sources:
+                accuracy = 50 + rank(cell.column) + noise.normal(0, deviation)
+                rows.append({"source": source, **cell._asdict(), "accuracy": accuracy, "seed": seed})
+        return pandas.DataFrame(rows)
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         """Differences: ours with their 95 % intervals, printed ones as crosses."""

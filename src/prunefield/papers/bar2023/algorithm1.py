@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.bar2023._cases import EXACT, SMALL, Frame, outcomes, tabulate
+from prunefield.papers.bar2023._cases import EXACT, SMALL, Frame, outcome_cases, outcomes, tabulate
 from prunefield.runs import Result, Run
 
 if TYPE_CHECKING:
@@ -86,6 +86,12 @@ class Algorithm1(Item):
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         return tabulate(results)
+
+    def ideal(self) -> Frame:
+        """Two weights of equal chances: moments as stated, rivals with a tenth more error, 0/1 masks that lose half."""
+        cases = outcome_cases(mask_gap=0.0, covariance_gap=0.0, binary_gap=0.5, exact=1.0, bound=2.0, rival=1.1)
+        kept = 2 * (1 - 0.5 ** cases["kept"])
+        return cases.assign(most=cases["kept"].clip(upper=2), drawn_kept=kept, mean_kept=kept)
 
     def draw(self, table: Frame, results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

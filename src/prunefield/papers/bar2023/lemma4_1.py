@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.bar2023._cases import CASES, EXACT, SMALL, Frame, outcomes, tabulate
+from prunefield.papers.bar2023._cases import CASES, EXACT, SHAPES, SMALL, Frame, outcomes, tabulate
 from prunefield.runs import Result, Run
 from prunefield.runs.outcomes import Outcomes
 
@@ -50,9 +50,9 @@ def _check_density(table: Frame) -> Verdict:
     return Verdict("reproduced" if gap < EXACT else "not reproduced", seen, len(rows))
 
 
-def _unsquare(table: Frame) -> Frame:
-    """The print passed off as its correction."""
-    return table.assign(optimal=table["unsquared"])
+def _drop_last_term(table: Frame) -> Frame:
+    """An error without a last term: neither ‖Xᵀw0‖ nor its square is subtracted."""
+    return table.assign(enumerated=table["bound"])
 
 
 class Lemma4_1(Item):
@@ -69,17 +69,21 @@ class Lemma4_1(Item):
             "Lemma 4.1",
             "equal, so never 12 for 0 nor below 0",
             _check_made,
-            _unsquare,
+            _drop_last_term,
         ),
         Claim(
-            "So it is for random inputs and weights", "Lemma 4.1", "equal to full enumeration", _check_drawn, _unsquare
+            "So it is for random inputs and weights",
+            "Lemma 4.1",
+            "equal to full enumeration",
+            _check_drawn,
+            _drop_last_term,
         ),
         Claim(
             "The error is proportional to 1/s",
             "Section 4",
             "s·error constant",
             _check_density,
-            lambda table: table.assign(enumerated=table["enumerated"].min()),
+            lambda table: table.assign(enumerated=table["enumerated"] * table["kept"]),  # the same at every s
         ),
     )
 
@@ -95,6 +99,19 @@ class Lemma4_1(Item):
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         return tabulate(results)
+
+    def ideal(self) -> Frame:
+        """(a² − b)/s, a = Σ_k ‖X_(k)‖|w0_k| and b = ‖Xᵀw0‖, everywhere: X = (1, 1)ᵀ, other given X, and drawn ones."""
+        import pandas as pd
+
+        cases = [(True, 2, 1, 1, 2 * w, 2 * w) for w in (2.0, 0.1)]
+        cases += [(True, 3, 2, s, 3.0, 2.0) for s in (1, 2, 4, 6)]
+        cases += [(False, d, n, s, float(d), 2.0) for d, n, s in (*SHAPES, *((d, 8, 8) for d in LADDER))]
+        table = pd.DataFrame(cases, columns=["made", "dimension", "examples", "kept", "a", "b"])
+        a, b, s = table.pop("a"), table.pop("b"), table["kept"]
+        error = (a**2 - b) / s
+        table = table.assign(start="", power=b**2, bound=a**2 / s, unsquared=error, optimal=(a**2 - b**2) / s)
+        return table.assign(exact=error, enumerated=error.where(~table["dimension"].isin(LADDER)))
 
     def draw(self, table: Frame, results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

@@ -102,6 +102,16 @@ class Lemma4_5(Item):
             rows.append(found)
         return pd.DataFrame(rows)
 
+    def ideal(self) -> Frame:
+        """The three errors of uniform masks for d = 3 and ‖w⋆‖² = 1, each below d/s, which is also the expansion."""
+        import pandas as pd
+
+        d, s = 3, pd.Series([1, 2, 3])
+        table = pd.DataFrame({"dimension": d, "kept": s, "bound": d / s, "expanded": d / s})
+        errors = {"replaced": (d - 1) / s, "subset": (d - s) / s, "binary": 1 - s / d}
+        sums = {f"{name}_sum": errors[name] for name in ("subset", "binary")}
+        return table.assign(enumerated=errors["replaced"], **errors, **sums)
+
     def draw(self, table: Frame, results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
 

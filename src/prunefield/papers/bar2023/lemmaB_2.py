@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.bar2023._cases import EXACT, SMALL, Frame, outcomes, tabulate
+from prunefield.papers.bar2023._cases import EXACT, SMALL, Frame, outcome_cases, outcomes, tabulate
 from prunefield.runs import Result, Run
 
 if TYPE_CHECKING:
@@ -51,6 +51,10 @@ class LemmaB_2(Item):
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         return tabulate(results)
+
+    def ideal(self) -> Frame:
+        """Both formulas to the last digit; without their last terms they are twice as large."""
+        return outcome_cases(variance_gap=0.0, loose_gap=1.0, enumerated=1.0, exact=1.0, bound=2.0)
 
     def draw(self, table: Frame, results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

@@ -72,7 +72,8 @@ class Section6(Item):
             "Section 6",
             "equal to the score",
             _check_formula,
-            lambda table: table.assign(snip_formula=table["snip_printed"]),
+            # p0 instead of either formula, which it is for sparse data alone
+            lambda table: table.assign(snip_printed=table["snip_gap"], snip_formula=table["snip_gap"]),
         ),
         Claim(
             "So SNIP should be applied with sparse data",
@@ -89,6 +90,14 @@ class Section6(Item):
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         return tabulate(results)
+
+    def ideal(self) -> Frame:
+        """SNIP's scores are the printed sum, and p0 with sparse data; with dense data they are far from it."""
+        import pandas as pd
+
+        names = ["data", "label", "snip_gap", "snip_correlation", "snip_excess"]
+        rows = [("dense", 1.0, 1.0, 0.65, 5.0), *(("single", label, 0.0, 1.0, 1.0) for label in LABELS)]
+        return pd.DataFrame(rows, columns=names).assign(snip_printed=0.0, snip_formula=0.0, snip_negative=0.0)
 
     def draw(self, table: Frame, results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

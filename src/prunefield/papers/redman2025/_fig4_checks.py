@@ -122,6 +122,11 @@ def trained_as_random(table: "DataFrame") -> "DataFrame":
     return replace(imp_as_random(table), "oneshot", by="random")
 
 
+def kurtosis_as_width(table: "DataFrame") -> "DataFrame":
+    """The table if the kurtosis followed the width: both gaps then open in the same round."""
+    return table.assign(kurtosis=3 + table["full_width"] - table["width"])
+
+
 def random_as_imp(table: "DataFrame") -> "DataFrame":
     """The table if chance did what IMP does."""
     return replace(table, "random", by="imp")

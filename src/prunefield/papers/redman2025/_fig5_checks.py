@@ -17,7 +17,7 @@ EARLY, LATE = 0.48, 0.35  # the paper's groups 1 and 2 are gone at density 0.49,
 ZERO = 0.25  # "approximately zero": at most this share of the largest |score| of a group
 FALLING = -0.9  # rank correlation of a group's score with its round of removal
 AGREEING = 0.9  # share of groups in which two ways of computing must have the same sign
-STRIKING, DEEP = 8, -0.1  # the group and the line that the paper singles out
+NEUTRAL, STRIKING, DEEP = 3, 8, -0.1  # two groups that the paper singles out, and the line for the second
 
 
 def pruned(table: "DataFrame", by: str = "fate") -> "DataFrame":
@@ -26,6 +26,13 @@ def pruned(table: "DataFrame", by: str = "fate") -> "DataFrame":
 
     chosen = rows(table, by=by)
     return pandas.DataFrame(chosen[~chosen["survives"]]).reset_index(drop=True)
+
+
+def find_group(table: "DataFrame", number: int) -> int:
+    """The group that goes at the density at which the paper's group of this number does, half-way through it."""
+    middle = 0.7 ** (number - 0.5)
+    places = zip(column(table, "before"), column(table, "after"), column(table, "group"), strict=True)
+    return int(next(group for before, after, group in places if before > middle >= after))
 
 
 def signs(table: "DataFrame", by: str) -> list[float]:
@@ -54,13 +61,11 @@ def check_first_round(table: "DataFrame") -> Verdict:
 
 def check_third(table: "DataFrame") -> Verdict:
     first = rows(pruned(table), round=0)
-    if max(column(first, "group")) < STRIKING:
-        return _untestable(first)
-    shares = []
+    third, shares = find_group(first, NEUTRAL), []
     for seed in first["seed"].unique():
         mine = rows(first, seed=seed)
-        shares.append(abs(column(rows(mine, group=3), "exact")[0]) / max(map(abs, column(mine, "exact"))))
-    observed = f"|score| of group 3 is at most {max(shares):.2f} of the largest"
+        shares.append(abs(column(rows(mine, group=third), "exact")[0]) / max(map(abs, column(mine, "exact"))))
+    observed = f"|score| of group {third} is at most {max(shares):.2f} of the largest"
     return judge(max(shares) <= ZERO, observed, len(shares))
 
 
@@ -82,12 +87,13 @@ def check_pattern(table: "DataFrame") -> Verdict:
 
 def check_striking(table: "DataFrame") -> Verdict:
     groups = pruned(table)
-    if max(column(groups, "group")) < STRIKING:
-        return _untestable(groups)
-    mine = rows(groups, group=STRIKING)
-    before = [value for n in range(STRIKING - 1) for value in column(rows(mine, round=n), "exact")]
-    then = column(rows(mine, round=STRIKING - 1), "exact")
-    observed = f"n ≤ 6: {min(before):+.3f} to {max(before):+.3f}; n = 7: {min(then):+.3f} to {max(then):+.3f}"
+    group = find_group(groups, STRIKING)
+    mine, last = rows(groups, group=group), group - 1
+    before = [value for n in range(last) for value in column(rows(mine, round=n), "exact")]
+    then = column(rows(mine, round=last), "exact")
+    observed = (
+        f"n ≤ {last - 1}: {min(before):+.3f} to {max(before):+.3f}; n = {last}: {min(then):+.3f} to {max(then):+.3f}"
+    )
     return judge(max(before) < DEEP and min(then) > 0, observed, len(before) + len(then))
 
 
@@ -153,11 +159,6 @@ def shuffled_fates(table: "DataFrame") -> "DataFrame":
 def opposite_signs(table: "DataFrame") -> "DataFrame":
     """The table if the other ways of computing said the opposite."""
     return table.assign(**{name: -table[name] for name in ("first", "of_mean", "pooled")})
-
-
-def _untestable(groups: "DataFrame") -> Verdict:
-    count = int(max(column(groups, "group")))
-    return Verdict("not testable at this scale", f"there are {count} groups, the paper has 10", len(groups))
 
 
 def correlate_ranks(first: list[float], second: list[float]) -> float:

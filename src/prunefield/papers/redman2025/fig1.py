@@ -7,6 +7,7 @@ from prunefield.measure.patches import lonely
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers.redman2025._claims import judge, on_each
 from prunefield.papers.redman2025._fig4_checks import imp_as_random
+from prunefield.papers.redman2025._ideal import fill_table
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, TOP, data_of, nets
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected, show
@@ -66,6 +67,7 @@ class Fig1(Item):
             "IMP's mean width is the smaller one in every seed",
             check_width,
             imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "One-shot pruning's masks are noisier",
@@ -73,6 +75,7 @@ class Fig1(Item):
             "one-shot pruning keeps more inputs that have no kept neighbour, in every seed",
             check_noise,
             imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "IMP's masks are oriented, as simple cells of visual cortex are",
@@ -80,6 +83,7 @@ class Fig1(Item):
             "their orientation selectivity is above one-shot pruning's and above that of random masks, in every seed",
             check_orientation,
             imp_as_random,
+            decided_at="laptop",
         ),
     )
 
@@ -106,6 +110,15 @@ class Fig1(Item):
                         row.update(lonely=lonely(fields).mean().item())
         table = pandas.DataFrame(list(rows.values())).sort_values(list(names), ignore_index=True)
         return add_intervals(table, ("width", "lonely", "selectivity"), ("data", "method"))
+
+    def ideal(self) -> "DataFrame":
+        """IMP's masks are the most local and the most oriented ones, one-shot pruning's are noisier (Fig. 1)."""
+        values = {
+            "imp": {"width": 5.0, "lonely": 0.05, "selectivity": 0.4},
+            "oneshot": {"width": 8.5, "lonely": 0.2, "selectivity": 0.3},
+            "random": {"width": 14.5, "lonely": 0.8, "selectivity": 0.05},
+        }
+        return fill_table(lambda case: values[case["method"]], method=METHODS)
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

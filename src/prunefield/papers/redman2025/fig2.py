@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import column, rows
 from prunefield.papers.redman2025._claims import judge, on_each
+from prunefield.papers.redman2025._ideal import fill_table
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, TASKS
 from prunefield.papers.redman2025._pictures import show
 from prunefield.runs import Result, Run
@@ -81,6 +82,7 @@ class Fig2(Item):
             f"more than half are more local than {100 * BEYOND:.0f} % of the mixed ones",
             check_local,
             as_mixed,
+            decided_at="laptop",
         ),
         Claim(
             "Principal components are periodic",
@@ -116,6 +118,17 @@ class Fig2(Item):
                     for index, (local, periodic) in enumerate(pairs)
                 ]
         return pandas.DataFrame(found)
+
+    def ideal(self) -> "DataFrame":
+        """Three of four components of ICA are local, the others as if mixed; those of PCA are waves (Fig. 2)."""
+        values = {
+            "ica": [{"local": 20.0, "periodic": 30.0}] * 3 + [{"local": 3.0, "periodic": 30.0}],
+            "pca": [{"local": 2.25, "periodic": 300.0}] * 4,
+            "mixed": [{"local": 3.0 + k, "periodic": 30.0 + k} for k in range(4)],
+        }
+        axes = {"part": PARTS, "component": range(64)}
+        table = fill_table(lambda case: values[case["part"]][case["component"] % 4], seed=[0], **axes)
+        return table.drop(columns="seed")
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

@@ -8,11 +8,12 @@ from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import column, rows
 from prunefield.papers.redman2025._claims import judge, on_each
 from prunefield.papers.redman2025._fig4_checks import LOCAL, curve
+from prunefield.papers.redman2025._ideal import ROUNDS, fill_table, trace_width
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
 from prunefield.papers.redman2025._nets import CLONE_SEEDS, DATA, SHARED_CHOICES, TOP, data_of, full_clones, nets
 from prunefield.papers.redman2025._pictures import COLOURS, connected, show
 from prunefield.runs import Result, Run
-from prunefield.runs.imp import Imp
+from prunefield.runs.imp import METHODS, Imp
 from prunefield.runs.widths import Widths
 from prunefield.tasks import Task
 from prunefield.tasks.clone import Clone
@@ -99,6 +100,7 @@ class Fig3(Item):
                 "the least of the clone's median widths is above the greatest of the data's",
                 check_wider,
                 clone_as_data,
+                decided_at="laptop",
             ),
             Claim(
                 "On the Gaussian clone IMP fails to find local receptive fields",
@@ -106,6 +108,7 @@ class Fig3(Item):
                 f"the clone's median widths are above {LOCAL} of the random masks'",
                 check_diffuse,
                 narrow_clone,
+                decided_at="laptop",
             ),
         ),
         Claim(
@@ -136,6 +139,11 @@ class Fig3(Item):
         names = ["data", "inputs", "method", "seed", "round"]
         table = pandas.DataFrame(found).sort_values(names, ignore_index=True)
         return add_intervals(table, ("width",), ("data", "inputs", "method", "round"))
+
+    def ideal(self) -> "DataFrame":
+        """Local masks on the data, as in Fig. 4A; on either clone IMP's are as wide as random ones."""
+        axes = {"inputs": ("data", "clone", "full clone"), "method": METHODS, "round": range(ROUNDS + 1)}
+        return fill_table(lambda case: {"width": trace_width(case)}, **axes)
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

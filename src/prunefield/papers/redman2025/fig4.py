@@ -8,6 +8,15 @@ from prunefield.papers import Claim, Item, Scale
 from prunefield.papers._rows import column, rows
 from prunefield.papers.redman2025 import _fig4_checks as checks
 from prunefield.papers.redman2025._claims import on_each
+from prunefield.papers.redman2025._ideal import (
+    FULL_WIDTH,
+    GAUSSIAN,
+    ROUNDS,
+    Case,
+    fill_table,
+    trace_kurtosis,
+    trace_width,
+)
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
 from prunefield.papers.redman2025._nets import DATA, PER_CLASS, SHARED_CHOICES, TOP, data_of, nets
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS
@@ -45,6 +54,7 @@ class Fig4(Item):
             f"at the last round both widths below {checks.LOCAL} of the random masks' width, in every seed",
             checks.check_local,
             checks.trained_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "The width of random masks stays that of a full mask",
@@ -59,6 +69,7 @@ class Fig4(Item):
             "IMP's width is the smaller one in every seed, from some round to the end",
             checks.check_width_gap,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "The kurtosis increases almost monotonically for IMP, to more than a Gaussian's",
@@ -67,6 +78,7 @@ class Fig4(Item):
             "and growth beyond the range of the random masks",
             checks.check_growth,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "IMP leads to greater pre-activation kurtosis than one-shot pruning",
@@ -74,13 +86,15 @@ class Fig4(Item):
             "IMP's kurtosis is above one-shot's and above random masks', in every seed, from some round to the end",
             checks.check_kurtosis_gap,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "The gap in kurtosis between IMP and one-shot pruning opens before the gap in width",
             "Sec. 3.2, Fig. 4",
             "both gaps last to the end in every seed, and that in kurtosis begins at a higher density",
             checks.check_order,
-            checks.imp_as_random,
+            checks.kurtosis_as_width,
+            decided_at="laptop",
         ),
         Claim(
             "Only IMP and one-shot pruning increase the kurtosis; random pruning does not",
@@ -88,6 +102,7 @@ class Fig4(Item):
             "both increases exceed the range of the random line, which itself changes by less than a quarter of them",
             checks.check_only_trained,
             checks.trained_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "After one round IMP and one-shot pruning have the same mask",
@@ -119,6 +134,17 @@ class Fig4(Item):
                 rows[data_of(run), run.seed, "imp", record["round"]]["accuracy"] = record["accuracy"]
         table = pandas.DataFrame(list(rows.values())).sort_values(list(names), ignore_index=True)
         return add_intervals(table, ("width", "kurtosis"), ("data", "method", "round"))
+
+    def ideal(self) -> "DataFrame":
+        """The curves of Fig. 4; the first masks of IMP and of one-shot pruning are equal."""
+
+        def fill(case: Case) -> Case:
+            first = {"imp": ROUNDS + 1, "oneshot": 2, "random": 1}[case["method"]]  # the round with another mask
+            lines = {"density": 0.7 ** case["round"], "full_width": FULL_WIDTH, "gaussian": GAUSSIAN}
+            curves = {"width": trace_width(case), "kurtosis": trace_kurtosis(case)}
+            return lines | curves | {"differ": int(case["round"] >= first)}
+
+        return fill_table(fill, method=METHODS, round=range(ROUNDS + 1))
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

@@ -9,6 +9,7 @@ from prunefield.papers._rows import rows
 from prunefield.papers.redman2025 import _fig5_checks as checks
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities
 from prunefield.papers.redman2025._claims import on_each
+from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, data_of
 from prunefield.runs import Result, Run
@@ -33,7 +34,8 @@ class Fig5(Item):
         CAVITY_CHOICE,
         "N_W(n) is the number of kept inputs of a unit, not of all parameters: only so is −0.1 of the right order.",
         "Groups at smoke scale (5 rounds of 45 %) are judged at the densities of the paper's groups: early if gone at "
-        "a density above 0.48, late if still there at 0.35; here that is group 1, and groups from 3 on. "
+        "a density above 0.48, late if still there at 0.35; here that is group 1, and groups from 3 on; "
+        "groups 2 and 5 stand for the paper's 3 and 8. "
         "Survivors are drawn, and left out of the claims.",
         "Controls of ours: fates shuffled among the weights of a unit; groups of the same sizes by |θ(rewind)|, the "
         "smallest first; masks and fates of one-shot pruning; the first order in the weight; two other averages.",
@@ -51,6 +53,7 @@ class Fig5(Item):
             "groups 1 and 2 positive, groups from 4 on negative, in every seed",
             checks.check_first_round,
             checks.shuffled_fates,
+            decided_at="laptop",
         ),
         Claim(
             "Weights that go in round 3 have a score of approximately zero before any pruning",
@@ -58,6 +61,7 @@ class Fig5(Item):
             f"at most {checks.ZERO} of the largest |score| of a group, in every seed",
             checks.check_third,
             checks.shuffled_fates,
+            decided_at="laptop",
         ),
         Claim(
             "Weights that are removed in round r have a positive mean score after r − 1 rounds",
@@ -65,6 +69,7 @@ class Fig5(Item):
             "in every round and seed",
             checks.check_next,
             checks.shuffled_fates,
+            decided_at="laptop",
         ),
         Claim(
             "After r − 1 rounds the group of round r is positive and all later ones are negative",
@@ -72,6 +77,7 @@ class Fig5(Item):
             "every sign in every seed, from n = 1 on",
             checks.check_pattern,
             checks.shuffled_fates,
+            decided_at="laptop",
         ),
         Claim(
             "The scores of weights that go in round 8 are well below zero until after round 7, then positive",
@@ -79,6 +85,7 @@ class Fig5(Item):
             f"below {checks.DEEP} (times N_W) for n = 0 to 6 and above 0 for n = 7, in every seed",
             checks.check_striking,
             checks.shuffled_fates,
+            decided_at="laptop",
         ),
         Claim(
             "Before any pruning, the order of the scores is the order of removal",
@@ -86,6 +93,7 @@ class Fig5(Item):
             f"rank correlation of score and round at most {checks.FALLING} in every seed",
             checks.check_fall,
             checks.shuffled_fates,
+            decided_at="laptop",
         ),
         Claim(
             "The pattern is one of IMP's fates and not of the magnitudes at the rewind point",
@@ -93,6 +101,7 @@ class Fig5(Item):
             "in every seed more signs are as printed than in groups by |θ(rewind)|",
             checks.check_against_magnitude,
             partial(checks.fate_as, "magnitude"),
+            decided_at="laptop",
         ),
         Claim(
             "The pattern is one of iterative pruning and not of one-shot pruning",
@@ -100,6 +109,7 @@ class Fig5(Item):
             "in every seed more signs are as printed than with one-shot pruning's masks and fates",
             checks.check_against_oneshot,
             partial(checks.fate_as, "oneshot"),
+            decided_at="laptop",
         ),
         Claim(
             "The first order in the weight explains the signs",
@@ -107,6 +117,7 @@ class Fig5(Item):
             f"the same sign in {100 * checks.AGREEING:.0f} % of the groups",
             checks.check_first_order,
             checks.opposite_signs,
+            decided_at="laptop",
         ),
         Claim(
             "The signs do not depend on how classes are averaged, which the paper leaves open",
@@ -114,6 +125,7 @@ class Fig5(Item):
             f"the same sign in {100 * checks.AGREEING:.0f} % of the groups",
             checks.check_averaging,
             checks.opposite_signs,
+            decided_at="laptop",
         ),
     )
 
@@ -137,6 +149,22 @@ class Fig5(Item):
                 found.append(place | what | counts | scores)
         table = pandas.DataFrame(found).astype(dict.fromkeys(COLUMNS, float))
         return add_intervals(table, ("exact",), ("data", "by", "round", "group"))
+
+    def ideal(self) -> "DataFrame":
+        """The next group is positive and later ones are negative; at n = 0 groups 1 and 2 are positive, 3 is near zero.
+
+        In the controls every group has the same score, slightly below zero.
+        """
+
+        def fill(case: Case) -> Case:
+            n, group = case["round"], case["group"]
+            later = group - n - 1
+            score = 0.3 - 0.14 * later if n == 0 or later == 0 else -0.14 * later
+            share = {"survives": group > ROUNDS, "before": 0.7 ** (group - 1), "after": 0.7**group}
+            return share | dict.fromkeys(COLUMNS, score if case["by"] == "fate" else -0.02)
+
+        table = fill_table(fill, by=CONTROLS, round=range(ROUNDS), group=range(1, ROUNDS + 2))
+        return table.query("group > round")
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

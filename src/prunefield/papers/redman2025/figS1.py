@@ -9,6 +9,7 @@ from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import column, rows
 from prunefield.papers.redman2025._claims import judge, on_each
 from prunefield.papers.redman2025._fig4_checks import imp_as_random
+from prunefield.papers.redman2025._ideal import fill_table
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, TOP, data_of, nets
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected
 from prunefield.runs import Result, Run
@@ -58,6 +59,7 @@ class FigS1(Item):
             f"p < {SIGNIFICANT} in every seed",
             check_misfit,
             imp_as_random,
+            decided_at="laptop",
         )
     )
 
@@ -88,6 +90,12 @@ class FigS1(Item):
                     if misfit[unit].isfinite()
                 ]
         return pandas.DataFrame(found)
+
+    def ideal(self) -> "DataFrame":
+        """The errors of random masks are ten times as large (Fig. S1B)."""
+        scale = {"imp": 0.001, "random": 0.01}
+        axes = {"method": scale, "unit": range(120)}
+        return fill_table(lambda case: {"misfit": scale[case["method"]] * (1 + case["unit"] / 60)}, **axes)
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

@@ -7,6 +7,7 @@ from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import column, rows
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities
 from prunefield.papers.redman2025._claims import judge, on_each
+from prunefield.papers.redman2025._ideal import ROUNDS, fill_table
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, data_of
 from prunefield.runs import Record, Result, Run
 from prunefield.runs.cavity import Cavity
@@ -72,6 +73,7 @@ class FigS4(Item):
             f"|correlation| < {STRONG} with w and |w|, first and last round, every seed",
             check_weak,
             tied,
+            decided_at="laptop",
         ),
         Claim(
             "The spread of the scores grows with the magnitude of the weights",
@@ -96,6 +98,11 @@ class FigS4(Item):
                 kept = {name: record[name] for name in ("count", *NAMES)}
                 found.append(place | kept | _spread(record))
         return pandas.DataFrame(found)
+
+    def ideal(self) -> "DataFrame":
+        """No correlation of score and weight (Fig. S4); the spread is proportional to |w|, as it is to first order."""
+        values = {**dict.fromkeys(NAMES, 0.0), "spread_low": 1.0, "spread_high": 5.0}
+        return fill_table(lambda _: values, round=range(ROUNDS))
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

@@ -10,6 +10,7 @@ from prunefield.papers.redman2025 import _hypothesis_checks as checks
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities
 from prunefield.papers.redman2025._claims import on_each
 from prunefield.papers.redman2025._fig4_checks import curve
+from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table, trace_kurtosis, trace_width
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
 from prunefield.papers.redman2025._nets import CLONE_SEEDS, DATA, PER_CLASS, SHARED_CHOICES, TOP, data_of, nets
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS, show
@@ -63,6 +64,7 @@ class Hypothesis(Item):
             "the least of the clone's median widths is above the greatest of the data's",
             checks.check_clone,
             checks.clone_as_data,
+            decided_at="laptop",
         ),
         Claim(
             "(b) IMP leads to greater kurtosis than one-shot pruning",
@@ -70,6 +72,7 @@ class Hypothesis(Item):
             "above one-shot's and above random masks', in every seed, from some round to the end",
             checks.check_gap,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "(b) Over IMP's rounds, fields become narrower as the kurtosis rises",
@@ -77,6 +80,7 @@ class Hypothesis(Item):
             f"rank correlation of kurtosis and width at most {checks.TOGETHER} in every seed",
             checks.check_together,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "(c) IMP removes weights precisely when that raises the non-Gaussianity",
@@ -84,6 +88,7 @@ class Hypothesis(Item):
             "the next group's mean cavity score is positive in every round and seed",
             checks.check_next,
             checks.shuffled_fates,
+            decided_at="laptop",
         ),
         Claim(
             "(d) IMP increases the kurtosis maximally",
@@ -91,6 +96,7 @@ class Hypothesis(Item):
             f"(κ_IMP − κ_random)/(κ_greedy − κ_random) at least {checks.MOST} in every seed",
             checks.check_maximal,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "(d) Increasing the kurtosis is enough to localise",
@@ -98,6 +104,7 @@ class Hypothesis(Item):
             f"both greedy prunings' widths are below {checks.LOCAL} of the random masks', in every seed",
             checks.check_localising,
             checks.greedy_as_random,
+            decided_at="laptop",
         ),
         Claim(
             "H* as a whole: IMP finds local fields by maximally raising the kurtosis",
@@ -105,6 +112,7 @@ class Hypothesis(Item):
             "all of (a) to (d)",
             checks.check_all,
             checks.imp_as_random,
+            decided_at="laptop",
         ),
     )
 
@@ -147,6 +155,17 @@ class Hypothesis(Item):
                     add(run, "imp", record["round"], **{NEXT[record["by"]]: record["per_unit"] * record["exact"]})
         table = pandas.DataFrame(list(found.values())).sort_values(list(KEYS), ignore_index=True)
         return add_intervals(table, ("width", "kurtosis"), ("data", "inputs", "method", "round"))
+
+    def ideal(self) -> "DataFrame":
+        """Figs 3 to 5 as printed, and greedy prunings that reach what IMP reaches, and no more."""
+
+        def fill(case: Case) -> Case:
+            kurtosis = trace_kurtosis(case)
+            found = {"density": 0.7 ** case["round"], "width": trace_width(case), "kurtosis": kurtosis, "own": kurtosis}
+            scored = (case["inputs"], case["method"]) == ("data", "imp") and case["round"] < ROUNDS
+            return found | ({"next": 0.3, "next_shuffled": -0.02} if scored else {})
+
+        return fill_table(fill, inputs=("data", "clone"), method=METHODS, round=range(ROUNDS + 1))
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

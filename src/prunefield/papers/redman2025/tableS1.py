@@ -30,6 +30,11 @@ PAPER = {
 EARLIER = {"batch": 1000, "steps": 100_000}  # what App. C.2 says that Pellegrini & Biroli used
 
 
+def count_kept(size: int, n: int) -> int:
+    """N − ⌊(1 − 0.7ⁿ)N⌋, in exact arithmetic."""
+    return size - size * (10**n - 7**n) // 10**n
+
+
 def _rows(table: "DataFrame", *words: str) -> "DataFrame":
     """The rows whose quantity begins with one of the words."""
     return table.loc[[str(name).startswith(words) for name in table["quantity"]]]
@@ -161,9 +166,9 @@ class TableS1(Item):
         for index, names in enumerate(run.pools):
             size = sum(masks[0][name].numel() for name in names)
             for n, mask in enumerate(masks):
-                lost = size * (10**n - 7**n) // 10**n
                 kept = sum(mask.counts()[name] for name in names)
-                rows.append({"quantity": f"kept {index + 1}", "round": n, "paper": float(size - lost), "ours": kept})
+                expected = float(count_kept(size, n))
+                rows.append({"quantity": f"kept {index + 1}", "round": n, "paper": expected, "ours": kept})
         for method in ("imp", "oneshot"):
             stack = read_masks(run, result.records, method)
             for n in range(1, len(stack)):
@@ -172,6 +177,20 @@ class TableS1(Item):
             other = sum(int((mask != masks[1][name]).sum()) for name, mask in stack[1].items())
             rows.append({"quantity": f"first round unlike {method}", "round": 1, "paper": 0.0, "ours": other})
         return pandas.DataFrame(rows).astype({"ours": float})
+
+    def ideal(self) -> "DataFrame":
+        """The paper's settings and counts, exactly; no entry comes back."""
+        import pandas
+
+        found: list[tuple[str, int | None, float]] = [(name, None, value) for name, value in PAPER.items()]
+        found += [("epochs", None, PAPER["steps"] * PAPER["batch"] / TRAINING_IMAGES)]
+        for n in range(PAPER["rounds"] + 1):
+            sizes = ((PAPER["inputs"] + 1) * PAPER["hidden 1"], (PAPER["hidden 1"] + 1) * PAPER["hidden 2"])
+            found += [(f"kept {layer}", n, count_kept(size, n)) for layer, size in enumerate(sizes, start=1)]
+        found += [(f"regrown {method}", n, 0) for method in ("imp", "oneshot") for n in range(1, PAPER["rounds"] + 1)]
+        found += [(f"first round unlike {method}", 1, 0) for method in ("imp", "oneshot")]
+        table = pandas.DataFrame(found, columns=["quantity", "round", "paper"]).astype({"paper": float})
+        return table.assign(ours=table["paper"])
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

@@ -1,0 +1,47 @@
+"""What the paper draws, for the tables of `ideal`: ten rounds of 30 % and three seeds, alike on both kinds of data."""
+
+from collections.abc import Callable, Iterable
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from prunefield.papers.redman2025._nets import DATA
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Case = dict[str, Any]
+ROUNDS = 10
+FULL_WIDTH, GAUSSIAN = 14.43, 2.882  # σx of a full mask of 32 × 32 pixels; kurtosis of 50 Gaussian numbers
+
+
+def fill_table(fill: Callable[[Case], Case], **axes: Iterable) -> "DataFrame":
+    """One row for each combination of data set, seed and the named axes, with the columns that `fill` gives it."""
+    import pandas
+
+    axes = {"data": DATA, "seed": range(3), **axes}
+    cases = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
+    return pandas.DataFrame([case | fill(case) for case in cases])
+
+
+def trace_width(case: Case) -> float:
+    """Fig. 4A: random masks stay as wide as a full one, IMP's are narrower than one-shot pruning's from round 7 on.
+
+    On a Gaussian clone all are as wide as a full one (Fig. 3C).
+    """
+    if case.get("inputs", "data") != "data":
+        return FULL_WIDTH
+    n = case["round"]
+    drop = {"random": 0.0, "oneshot": 0.6 * n}.get(case["method"], 0.6 * n + 0.8 * max(0, n - 6))
+    return FULL_WIDTH - drop + _vary(case)
+
+
+def trace_kurtosis(case: Case) -> float:
+    """Fig. 4B: flat for random masks, otherwise rising until round 8; IMP's is the greatest from round 4 on."""
+    n = min(8, case["round"])
+    rise = {"random": 0.0, "oneshot": 0.05 * n}.get(case["method"], 0.05 * n + 0.1 * max(0, n - 3))
+    return 3 + rise + _vary(case)
+
+
+def _vary(case: Case) -> float:
+    """Small differences between seeds and rounds: no line is constant, and growth is almost monotonic only."""
+    return 0.01 * case["seed"] - 0.003 * (case["round"] % 2)
