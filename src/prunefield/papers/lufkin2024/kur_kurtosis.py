@@ -156,8 +156,8 @@ class KurKurtosis(Item):
         """The printed values, with a change of sign between 5.8 and 5.9, and no closed form that gives them."""
         import pandas as pd
 
-        points = sorted({**PRINTED, 5.8: 0.05, 5.9: -0.05}.items())
-        excess = np.interp(EXPONENTS, *zip(*points, strict=True))
+        k, values = zip(*sorted({**PRINTED, 5.8: 0.05, 5.9: -0.05}.items()), strict=True)
+        excess = np.interp(EXPONENTS, k, values)
         known = {"k": EXPONENTS, "excess": excess, "cut": excess, "integral": excess + 0.001}
         return pd.DataFrame({"source": "law", **known})
 
