@@ -47,3 +47,26 @@ def test_the_errors_squared_of_all_frequencies_leave_one_whole():
     field = torch.randn(40, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
     explained = sum(1 - fit_sinusoid(field, frequency).error.item() ** 2 for frequency in range(21))
     assert explained == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [7, 12, 40])
+def test_with_an_intercept_it_is_the_least_squares_fit_of_three_terms(size):
+    field = 2 + torch.randn(size, dtype=torch.float64, generator=torch.Generator().manual_seed(size))
+    site = np.arange(size)
+    errors = []
+    for frequency in range(1, size // 2 + 1):
+        angle = 2 * math.pi * frequency * site / size
+        basis = np.stack([np.ones(size), np.cos(angle), np.sin(angle)], 1)
+        known, *_ = np.linalg.lstsq(basis, field.numpy(), rcond=1e-10)
+        found = fit_sinusoid(field, frequency, intercept=True)
+        assert found.curve(size).numpy() == pytest.approx(basis @ known, abs=1e-12)
+        errors.append(found.error.item())
+    best = fit_sinusoid(field, intercept=True)
+    assert best.error.item() == pytest.approx(min(errors))
+    assert best.frequency.item() == 1 + int(np.argmin(errors))
+    assert best.error.item() <= fit_sinusoid(field).error.item()
+
+
+def test_a_constant_with_an_intercept_is_its_own_fit():
+    assert fit_sinusoid(torch.full((40,), -0.04), intercept=True).error.item() < 1e-7
+    assert fit_sinusoid(torch.full((40,), -0.04), intercept=True).intercept.item() == pytest.approx(-0.04)

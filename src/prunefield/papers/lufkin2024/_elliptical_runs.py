@@ -9,7 +9,8 @@ from prunefield.tasks.elliptical import Elliptical
 from prunefield.tasks.gaussian import Gaussian
 from prunefield.tasks.ising import Ising
 
-INITS, LONG = 8, 500.0  # after LONG the flow has left its saddles: their rates are 0.04 and more
+LONG = 500.0  # after LONG the flow has left its saddles: their rates are 0.04 and more
+INITS = 8  # initialisations of the flow in each panel
 
 
 class Settings(NamedTuple):
@@ -22,50 +23,68 @@ class Settings(NamedTuple):
     printed: float  # the relative error of the fit
     noise: float  # rate/batch of the authors
 
+    def seeds(self, count: int) -> range:
+        """The authors' seed and the ones after it: each has an initialisation and a stream of data of its own."""
+        return range(self.seed, self.seed + count)
+
 
 PANELS = (
     Settings(Elliptical(law="student-t", nu=3.0), 0, 1.0, 100.0, 0.0977, 0.01 / 1000),
     Settings(Elliptical(law="shell"), 0, 1e-3, 250.0, 0.0375, 0.05 / 10_000),
     Settings(Elliptical(law="extreme"), 42, 1e-3, 250.0, 0.0414, 0.05 / 10_000),
 )
-# For each scale and panel: rate and batch. From laptop scale on they are the authors'.
-STEPS: dict[Scale, tuple[tuple[float, int], ...]] = {
-    "smoke": ((0.05, 200), (0.1, 500), (0.1, 500)),
-    "laptop": ((0.01, 1000), (0.05, 10_000), (0.05, 10_000)),
-    "paper": ((0.01, 1000), (0.05, 10_000), (0.05, 10_000)),
+# For each scale and panel: rate, batch and the number of streams. From laptop scale on rate and batch are the authors'.
+STEPS: dict[Scale, tuple[tuple[float, int, int], ...]] = {
+    "smoke": ((0.05, 200, 3), (0.1, 500, 2), (0.1, 500, 2)),
+    "laptop": ((0.01, 1000, 8), (0.05, 10_000, 3), (0.05, 10_000, 3)),
+    "paper": ((0.01, 1000, 8), (0.05, 10_000, 8), (0.05, 10_000, 8)),
 }
 
 
+def number_init(run: Neuron | Flow, index: int) -> int:
+    """The number of an initialisation within its panel, from 0; equal for the neuron and the flow that start there."""
+    first = next((panel.seed for panel in PANELS if panel.task == run.task), run.seed)
+    return run.seed - first + index
+
+
+def compare_noise(run: Neuron | Flow) -> float:
+    """Rate/batch, to which the noise of the steps is proportional, as a multiple of the authors'; 0 for a flow."""
+    panel = next((panel for panel in PANELS if panel.task == run.task), None)
+    return run.rate / run.batch / panel.noise if panel and isinstance(run, Neuron) else 0.0
+
+
 def simulate(scale: Scale) -> list[Neuron]:
-    """The neurons of the three panels."""
+    """The neurons of the three panels, one run for each stream of data."""
     return [
         Neuron(
             task=panel.task,
-            seed=panel.seed,
-            inits=INITS,
+            seed=seed,
+            inits=1,
             init_scale=panel.init_scale,
             rate=rate,
             batch=batch,
             steps=round(panel.time / rate),
             record_every=round(panel.time / rate / 25),
         )
-        for panel, (rate, batch) in zip(PANELS, STEPS[scale], strict=True)
+        for panel, (rate, batch, streams) in zip(PANELS, STEPS[scale], strict=True)
+        for seed in panel.seeds(streams)
     ]
 
 
 def integrate() -> list[Flow]:
-    """The exact flow from the same first weights, until it is over."""
+    """The exact flow from the same initialisations and more, until it is over."""
     return [
         Flow(
             task=panel.task,
-            seed=panel.seed,
-            inits=INITS,
+            seed=seed,
+            inits=1,
             init_scale=panel.init_scale,
             amplifier="linear",
             time=LONG,
             record_every=panel.time / 10,
         )
         for panel in PANELS
+        for seed in panel.seeds(INITS)
     ]
 
 

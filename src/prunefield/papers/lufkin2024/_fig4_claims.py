@@ -19,15 +19,15 @@ DIFFUSE, NEAR, OVER, ALLOWED = 3.0, 0.1, 0.05, 1.5
 
 
 def localise(table: "DataFrame") -> "DataFrame":
-    """The null: the fields of Ising data, by the flow of Eq. 5, in the place of all others."""
-    names = ["frequency", "constant", "error", "ipr"]
+    """The null: the fields of Ising data, by the flow of Eq. 5, instead of all others."""
+    names = ["frequency", "constant", "error", "shifted_error", "ipr"]
     ising = table.query("model == 'Ising' and source == 'flow'")[["init", *names]]
     return table.drop(columns=names).merge(ising, on="init")
 
 
 def _judge(good: bool, rows: "DataFrame", observed: str, n: int) -> Verdict:
     """A check that fails says something only if the steps are no noisier than the authors'."""
-    quiet = bool((rows["noise"] <= rows["printed_noise"] * (1 + 1e-9)).all())
+    quiet = bool((rows["noise"] <= 1 + 1e-9).all())
     return Verdict("reproduced" if good else "not reproduced" if quiet else "not testable at this scale", observed, n)
 
 
@@ -44,21 +44,24 @@ def _check_diffuse(model: str):
 def _check_error(model: str):
     def check(table: "DataFrame") -> Verdict:
         rows = table.query(f"model == {model!r} and source == 'simulated'")
-        noise = (rows["noise"] / rows["printed_noise"]).iloc[0]
-        errors = rows["error"].to_numpy(dtype=float)
-        seen = (
-            f"{errors.min():.1%} to {errors.max():.1%}, median {np.median(errors):.1%}; rate/batch {noise:g} × theirs"
-        )
-        return _judge(bool(np.median(errors) <= ALLOWED * rows["printed_error"].iloc[0]), rows, seen, len(rows))
+        noise = rows["noise"].iloc[0]
+        shifted, plain = (rows[name].to_numpy(dtype=float) for name in ("shifted_error", "error"))
+        seen = f"with an intercept {_summarise(shifted)}; without {_summarise(plain)}; rate/batch {noise:g} × theirs"
+        return _judge(bool(np.median(shifted) <= ALLOWED * rows["printed_error"].iloc[0]), rows, seen, len(rows))
 
     return check
 
 
+def _summarise(errors: np.ndarray) -> str:
+    return f"{errors.min():.1%} to {errors.max():.1%}, median {np.median(errors):.1%}"
+
+
 def _check_constant(table: "DataFrame") -> Verdict:
     """Where the flow is over, the neuron has the constant of Proposition 3.3."""
-    flow = table.query("source == 'flow' and model in [@SHELL, @EXTREME]")
-    over = flow.query("frequency == 0 and error <= @OVER")[["model", "init"]]
-    rows = table.query("source == 'simulated'").merge(over, on=["model", "init"])
+    pair = ["model", "init"]
+    fields = table.query("source == 'simulated' and model in [@SHELL, @EXTREME]")
+    flow = table.query("source == 'flow'").merge(fields[pair], on=pair)
+    rows = fields.merge(flow.query("frequency == 0 and error <= @OVER")[pair], on=pair)
     theory = flow.groupby("model")["height"].first()
     seen = f"{len(rows)} of {len(flow)} flows are over; height " + ", ".join(
         f"{model} {rows.query('model == @model')['constant'].median():.4f} (theory {theory[model]:.4f})"
@@ -66,7 +69,7 @@ def _check_constant(table: "DataFrame") -> Verdict:
     )
     close = (rows["constant"] / rows["height"] - 1).abs().to_numpy()
     good = len(rows) > 0 and bool((rows["frequency"] == 0).all()) and bool(np.all(close <= NEAR))
-    return _judge(good, table.query("source == 'simulated'"), seen, len(flow))
+    return _judge(good, fields, seen, len(rows) or len(fields))
 
 
 def _check_period(table: "DataFrame") -> Verdict:
@@ -103,9 +106,9 @@ CLAIMS = (
     ),
     *(
         Claim(
-            f"A sinusoid fits the final field on {model} data but for a small share of its ℓ2 norm",
+            f"A sinusoid with an intercept fits the final field on {model} data up to a small relative error",
             f"§4.3; Fig. 4 {panel}",
-            f"{printed} (criterion: a median of at most 1.5 times that)",
+            f"{printed} of the ℓ2 norm (criterion: a median of at most 1.5 times that)",
             _check_error(model),
             localise,
         )

@@ -17,10 +17,11 @@ GREY, INIT = "#777777", 0
 
 
 def draw(table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
-    """The theory above, the exact flow of each kind of data from one first weights below."""
+    """The theory above, the exact flow of each kind of data from one initialisation below."""
     from matplotlib.figure import Figure
 
-    flows = [run for run in results if isinstance(run, Flow) and run.time == LONG]
+    found = [run for run in results if isinstance(run, Flow) and run.time == LONG]
+    flows = [run for index, run in enumerate(found) if run.task not in [other.task for other in found[:index]]]
     figure = Figure(figsize=(12, 6.5), layout="constrained")
     axes = figure.subplots(2, len(flows), squeeze=False)
     theory = table.query("source == 'theory'")

@@ -112,7 +112,7 @@ def _check_never(table: "DataFrame") -> Verdict:
     good = highest <= DIFFUSE and typical <= 0.25
     text = f"IPR·N {highest:.2f} at the end; rms distance at most {worst:.4f}, median {typical:.2f} of the field's rms"
     note = "The printed axis ends at 0.004; as ‘ℓ2’ it can only be the rms, ℓ2/√N." if good else ""
-    return _judge(good, text, len(path), note)
+    return _judge(good, text, 1, note)  # one field, at many times
 
 
 def _swap(table: "DataFrame") -> "DataFrame":
