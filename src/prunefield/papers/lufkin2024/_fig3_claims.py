@@ -236,6 +236,7 @@ CLAIMS = (
         "26 of 28 first weights (93 %)",
         _check_peaks,
         _shift_peaks,
+        decided_at="laptop",
     ),
     Claim(
         "The localised bump of Eq. 5 is less peaked than the simulated one",

@@ -25,10 +25,8 @@ def localise(table: "DataFrame") -> "DataFrame":
     return table.drop(columns=names).merge(ising, on="init")
 
 
-def _judge(good: bool, rows: "DataFrame", observed: str, n: int) -> Verdict:
-    """A check that fails says something only if the steps are no noisier than the authors'."""
-    quiet = bool((rows["noise"] <= 1 + 1e-9).all())
-    return Verdict("reproduced" if good else "not reproduced" if quiet else "not testable at this scale", observed, n)
+def _judge(good: bool, observed: str, n: int) -> Verdict:
+    return Verdict("reproduced" if good else "not reproduced", observed, n)
 
 
 def _check_diffuse(model: str):
@@ -36,7 +34,7 @@ def _check_diffuse(model: str):
         rows = table.query(f"model == {model!r} and source == 'simulated'")
         concentration = (rows["ipr"] * rows["size"]).to_numpy(dtype=float)
         seen = f"IPR·N {concentration.min():.2f} to {concentration.max():.2f} (a constant 1, a sinusoid 1.5, noise 3)"
-        return _judge(bool((concentration <= DIFFUSE).all()), rows, seen, len(rows))
+        return _judge(bool((concentration <= DIFFUSE).all()), seen, len(rows))
 
     return check
 
@@ -47,7 +45,7 @@ def _check_error(model: str):
         noise = rows["noise"].iloc[0]
         shifted, plain = (rows[name].to_numpy(dtype=float) for name in ("shifted_error", "error"))
         seen = f"with an intercept {_summarise(shifted)}; without {_summarise(plain)}; rate/batch {noise:g} × theirs"
-        return _judge(bool(np.median(shifted) <= ALLOWED * rows["printed_error"].iloc[0]), rows, seen, len(rows))
+        return _judge(bool(np.median(shifted) <= ALLOWED * rows["printed_error"].iloc[0]), seen, len(rows))
 
     return check
 
@@ -69,7 +67,7 @@ def _check_constant(table: "DataFrame") -> Verdict:
     )
     close = (rows["constant"] / rows["height"] - 1).abs().to_numpy()
     good = len(rows) > 0 and bool((rows["frequency"] == 0).all()) and bool(np.all(close <= NEAR))
-    return _judge(good, fields, seen, len(rows) or len(fields))
+    return _judge(good, seen, len(rows) or len(fields))
 
 
 def _check_period(table: "DataFrame") -> Verdict:
@@ -101,6 +99,7 @@ CLAIMS = (
             "an oscillatory field: IPR·N ≤ 3",
             _check_diffuse(model),
             localise,
+            decided_at="laptop" if model == STUDENT else "smoke",  # where noise alone has an IPR·N of 3 at smoke
         )
         for model, panel, _ in PANELS
     ),
@@ -111,6 +110,7 @@ CLAIMS = (
             f"{printed} of the ℓ2 norm (criterion: a median of at most 1.5 times that)",
             _check_error(model),
             localise,
+            decided_at="laptop",
         )
         for model, panel, printed in PANELS
     ),
@@ -120,6 +120,7 @@ CLAIMS = (
         "−0.04 and +0.04 (criterion: within 10 % of Proposition 3.3 where the flow is over)",
         _check_constant,
         localise,
+        decided_at="laptop",
     ),
     Claim(
         "On t40(3) the final field is a sinusoid with period 1 and intercept 0",

@@ -9,7 +9,6 @@ from prunefield.papers._rows import rows
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
-from prunefield.tasks._discrimination import Discrimination
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 SHORT, LONG = (0.3, 0.7), (1.0, 2.0)  # the lengthscales of Fig. 8, and those of the authors' nearest sweep
 GAINS = (0.01, 0.3, 0.5, 0.7, 1.0, 1.5, 3.0, 100.0)
 EXPONENTS = (4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 10.0, 30.0)
+ZERO = 0.01  # NLGP(0.01) is taken as neither negative nor positive
 # For each scale: first weights, learning rate, batch, steps.
 SIZES: dict[Scale, tuple[int, float, int, int]] = {
     "smoke": (4, 0.1, 400, 700),
@@ -36,7 +36,7 @@ SIMULATED = (
 )
 
 
-def list_tasks() -> Iterator[Discrimination]:
+def list_tasks() -> Iterator[Nlgp | Kur]:
     """NLGP and Kur tasks at both lengthscales."""
     for lengthscales in (SHORT, LONG):
         yield from (Nlgp(g=g, lengthscales=lengthscales) for g in GAINS)
@@ -61,18 +61,31 @@ def tabulate(results: Mapping[Run, Result]) -> "DataFrame":
     fields: list[dict[str, Any]] = []
     for run, result in results.items():
         if isinstance(run, Neuron | Flow) and isinstance(run.task, Nlgp | Kur):
-            task = run.task
-            known = {
-                "family": "NLGP" if isinstance(task, Nlgp) else "Kur",
-                "model": task.title,
-                "setting": ", ".join(f"{length:g}" for length in task.lengthscales),
-                "source": "simulated" if isinstance(run, Neuron) else "Eq. 5",
-                "excess": task.kurtosis() - 3,
-                "size": task.size,
-            }
+            known = _describe(run.task, "simulated" if isinstance(run, Neuron) else "Eq. 5")
             ipr = participate(result.records[-1].tensors["weights"])
             fields += [{**known, "init": init, "ipr": value} for init, value in enumerate(ipr.tolist())]
     return pd.DataFrame(fields)
+
+
+def imagine() -> "DataFrame":
+    """The same as Fig. 5 and Claim 3.2 have it: fields are local where the excess kurtosis is negative, else flat."""
+    import pandas as pd
+
+    points = [_describe(task, source) for task in list_tasks() for source in ("simulated", "Eq. 5")]
+    table = pd.DataFrame(points).assign(ipr=[0.95 if point["excess"] < -ZERO else 0.03 for point in points])
+    return pd.DataFrame(table.merge(pd.DataFrame({"init": range(30)}), how="cross"))
+
+
+def _describe(task: Nlgp | Kur, source: str) -> dict[str, Any]:
+    """What all first weights on these data have in common."""
+    return {
+        "family": "NLGP" if isinstance(task, Nlgp) else "Kur",
+        "model": task.title,
+        "setting": ", ".join(f"{length:g}" for length in task.lengthscales),
+        "source": source,
+        "excess": task.kurtosis() - 3,
+        "size": task.size,
+    }
 
 
 def average(table: "DataFrame", source: str, setting: tuple[float, float]) -> "DataFrame":

@@ -57,6 +57,12 @@ def list_units(run: Run, result: Result) -> Iterator[dict[str, Any]]:
         yield {**known, "unit": unit, **values}
 
 
+def imagine(network: str, data: str, ipr_n: float, number: int = 20, **known: float) -> list[dict[str, Any]]:
+    """The rows of units that are all alike, for a table of what the paper says; by default waves of period 1."""
+    row = {"network": network, "data": data, "size": 40, "rate": 100.0, "wave": 1 / 40, "ipr_n": ipr_n, **known}
+    return [row | {"unit": unit} for unit in range(number)]
+
+
 def average_waves(fields: Tensor) -> Tensor:
     """The mean wave number over N, weighted by power, of fields (units, N), shape (units,): 0 is flat, ½ alternates.
 

@@ -9,6 +9,7 @@ from prunefield.papers.lufkin2024._units import (
     count_signs,
     describe,
     fields_of,
+    imagine,
     list_units,
     name_network,
     numbers,
@@ -105,6 +106,14 @@ class Fig1(Item):
 
         rows = [row for run, result in results.items() for row in list_units(run, result)]
         return pd.DataFrame(rows).drop(columns="wave")  # that of a ring
+
+    def ideal(self) -> "DataFrame":
+        """Either network has localised fields, and none on Gaussian data."""
+        import pandas as pd
+
+        data = {"NLGP(100)": 20.0, "NLGP(0.01)": 2.0}
+        units = [row for network in (SCM, "ICA") for name, ipr in data.items() for row in imagine(network, name, ipr)]
+        return pd.DataFrame(units).drop(columns="wave")
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure

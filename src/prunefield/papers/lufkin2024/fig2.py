@@ -48,6 +48,21 @@ class Fig2(Item):
 
         return pd.DataFrame([row for run, result in results.items() for row in _rows(run, result)])
 
+    def ideal(self) -> "DataFrame":
+        """Every sampler has the correlations and marginals of its model; Ising spins those of Eq. 2 as printed."""
+        import pandas as pd
+
+        found = []
+        for task in TASKS:
+            for label in range(task.classes):
+                for quantity, theory in _expect(task, label).items():
+                    if quantity == "correlation" and isinstance(task, Ising):
+                        theory = theory * (-1.0) ** torch.arange(len(theory))  # neighbours differ
+                    known = {"model": name(task), "label": label, "quantity": quantity, "error": 0.001}
+                    found += [known | {"at": at, "theory": value} for at, value in enumerate(theory.tolist())]
+        table = pd.DataFrame(found)
+        return table.assign(seen=table["theory"], values=400_000)
+
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from prunefield.papers.lufkin2024._fig2_drawing import draw
 
@@ -59,18 +74,19 @@ def name(task: Discrimination) -> str:
     return f"{task.title}, Gibbs" if isinstance(task, Ising) and task.sampler == "gibbs" else task.title
 
 
+def _expect(task: Discrimination, label: int) -> dict[str, torch.Tensor]:
+    """Correlations at each distance and shares of the bins, by the model."""
+    below = torch.cat((torch.zeros(1), task.cdf(EDGES), torch.ones(1)))
+    return {"correlation": task.covariance(label)[0, : task.size // 2 + 1], "share": below.diff()}
+
+
 def _rows(run: Run, result: Result) -> Iterator[dict[str, Any]]:
     """One row for each distance and each bin of a class: what was seen, its error and the theory."""
     if not isinstance(run, Draws):
         return
-    below = torch.cat((torch.zeros(1), run.task.cdf(EDGES), torch.ones(1)))
     for record in result.records:
         label = record["label"]
-        theory = {
-            "correlation": run.task.covariance(label)[0, : run.task.size // 2 + 1],
-            "share": below.diff(),
-        }
-        for quantity, expected in theory.items():
+        for quantity, expected in _expect(run.task, label).items():
             seen, error = record.tensors[quantity], record.tensors[f"{quantity}_error"]
             for at in range(len(expected)):
                 yield {

@@ -7,7 +7,7 @@ import torch
 
 from prunefield.measure.localisation import locate, participate
 from prunefield.papers import Item, Scale
-from prunefield.papers.lufkin2024._fig3_claims import CLAIMS
+from prunefield.papers.lufkin2024._fig3_claims import CLAIMS, MATCHED, TRIED
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
@@ -71,6 +71,27 @@ class Fig3(Item):
         import pandas as pd
 
         return pd.DataFrame([row for run, result in results.items() for row in _rows(run, result)])
+
+    def ideal(self) -> "DataFrame":
+        """The panels of Fig. 3: κ, fields, integrated ones more negative; peaks of 26 of 28 Ising fields are equal."""
+        import pandas as pd
+
+        # For each model: κ, φ − √(2/π)a, IPR·N and height of simulated and integrated fields.
+        panels = {
+            "Ising": ((1.00, 0.0, 0.247), (34.0, 0.41), (12.0, 0.3)),
+            "NLGP(0.01)": ((2.99, 0.0, 0.0), (1.5, 0.08), (1.5, 0.15)),
+            "Kur(5)": ((3.86, -0.003, 0.014), (1.5, 0.08), (1.5, 0.125)),
+        }
+        found = []
+        for model, ((kurtosis, low, high), *fields) in panels.items():
+            law = {"model": model, "size": 40, "kurtosis": kurtosis, "kurtosis_cut": kurtosis, "flat": 0.08}
+            law |= {"phi_low": low, "phi_high": high, "rms_start": 0.007, "batch": 500}
+            for source in ("simulated", "exact", "cubic"):
+                ipr, height = fields[source != "simulated"]
+                known = law | {"source": source, "ipr": ipr / 40, "height": height, "rms": height}
+                off = 0 if source == "simulated" else 10
+                found += [known | {"init": i, "peak": (7 * i + off * (i >= MATCHED)) % 40} for i in range(TRIED)]
+        return pd.DataFrame(found)
 
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from prunefield.papers.lufkin2024._fig3_drawing import draw

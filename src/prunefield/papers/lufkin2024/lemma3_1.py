@@ -84,6 +84,21 @@ class Lemma3_1(Item):
                     fields.append({**known, "time": record["time"], "init": init, **found})
         return pd.DataFrame(fields)
 
+    def ideal(self) -> "DataFrame":
+        """Exact for Gaussian data and with the printed sign; else an error of 2/N, and of 0.3 once w is localised."""
+        import pandas as pd
+
+        points = [("initial", BINARY, size, 0.0) for size in SIZES]
+        points += [("simulated", BINARY, size, time) for size in (SMALL, LARGE) for time in TIMES]
+        points += [("simulated", GAUSSIAN, SMALL, time) for time in TIMES]
+        found = []
+        for path, model, size, time in points:
+            local = time >= 40
+            error = 0.0 if model == GAUSSIAN else 0.3 if local else 2 / size
+            known = {"path": path, "model": model, "size": size, "time": time, "ipr": 0.8 if local else 3 / size}
+            found += [known | {"distance": error**2, "init": init} for init in range(8)]
+        return pd.DataFrame(found).assign(samples=400_000, drive=1.0, noise=1e-4, wrong=0.0, one_hot=0.3)
+
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
         from matplotlib.figure import Figure
 
