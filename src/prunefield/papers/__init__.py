@@ -72,9 +72,9 @@ class Item(Plugin):
     def table(self, results: Mapping[Run, Result]) -> "DataFrame":
         """One tidy table from the finished runs of `runs(scale)`."""
 
+    @abstractmethod
     def ideal(self) -> "DataFrame":
         """A table of the same columns that says what the paper says: every claim holds on it, and fails on its null."""
-        raise TypeError(f"{self.kind()} has no ideal()")
 
     @abstractmethod
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
