@@ -176,8 +176,9 @@ def test_runs_are_listed_shown_verified_and_removed(capsys, tmp_path):
 def test_cite_prints_bibtex(capsys):
     assert main(["cite"]) == 0
     text = capsys.readouterr().out
-    assert text.count("@") >= 3
+    assert text.count("@") >= 4
     assert text.count("{") == text.count("}")
+    assert "@software{prunefield" in text
 
 
 def test_data_are_listed(capsys):

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+import prunefield
 from prunefield.names import modules
 from prunefield.options import Parser
 from prunefield.study import read
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUNNABLE = [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
 WITH_PYTHON = [*RUNNABLE, ROOT / "docs" / "prune.md", ROOT / "docs" / "measure.md"]
 
@@ -65,6 +66,10 @@ def test_the_links_lead_somewhere(page):
     prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     for target in re.findall(r"\]\((?!http|#)([^)#]+)", prose):
         assert (page.parent / target).exists(), target
+
+
+def test_the_citation_has_the_version_of_the_package():
+    assert f"\nversion: {prunefield.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 @pytest.fixture(scope="module")

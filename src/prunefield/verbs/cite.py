@@ -1,10 +1,17 @@
-"""Print the BibTeX entries of the papers, to cite what you used."""
+"""Print the BibTeX entries of prunefield and of the papers, to cite what you used."""
 
 from argparse import ArgumentParser, Namespace
 from importlib import import_module
 
+import prunefield
 from prunefield.errors import unknown
 from prunefield.names import modules
+
+OWN = """@software{{prunefield,
+  title   = {{prunefield: which data, networks and pruning rules make local receptive fields, and why}},
+  author  = {{{{The prunefield developers}}}},
+  version = {{{version}}}
+}}"""
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -12,10 +19,11 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
-    for name in args.papers or _papers():
+    for name in args.papers:
         if name not in _papers():
             raise unknown("paper", name, _papers())
-        print(import_module(f"prunefield.papers.{name}").BIBTEX.strip(), end="\n\n")
+    entries = [import_module(f"prunefield.papers.{name}").BIBTEX.strip() for name in args.papers or _papers()]
+    print("\n\n".join([OWN.format(version=prunefield.__version__), *entries]))
     return 0
 
 
