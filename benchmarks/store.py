@@ -42,15 +42,15 @@ def _link(store: Store, template: str, numbers: range) -> None:
     """Finished runs with these numbers."""
     runs = os.path.join(store.root, "runs")
     files = {path.name: path.read_bytes() for path in Path(runs, template).iterdir()}
-    for number in numbers:
-        if number % LINKS == 0 or number == numbers[0]:
-            for name, data in files.items():
-                Path(store.root, f"{number}-{name}").write_bytes(data)
-            origin = f"{store.root}/{number}-"
-        target = f"{runs}/sketch-{number:016x}"
-        os.mkdir(target)
-        for name in files:
-            os.link(origin + name, f"{target}/{name}")
+    for first in range(numbers.start, numbers.stop, LINKS):
+        origin = f"{store.root}/{first}-"
+        for name, data in files.items():
+            Path(origin + name).write_bytes(data)
+        for number in range(first, min(first + LINKS, numbers.stop)):
+            target = f"{runs}/sketch-{number:016x}"
+            os.mkdir(target)
+            for name in files:
+                os.link(origin + name, f"{target}/{name}")
 
 
 def _time(command: list[str]) -> Callable[[], float]:

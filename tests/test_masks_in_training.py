@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from prunefield.errors import UsageError
 from prunefield.masks import Mask
 from prunefield.scores.magnitude import Magnitude
 
@@ -57,6 +58,39 @@ def test_without_holding_momentum_revives_them():
     mask.apply_(net)
     step(net, optimiser)
     assert any(net.get_parameter(key)[~kept].ne(0).any() for key, kept in mask.items())
+
+
+def test_two_optimizers_hold_one_mask():
+    net, mask = make()
+    first, second = (OPTIMISERS["momentum"](net[index].parameters()) for index in (0, 2))
+    with pytest.raises(
+        UsageError, match=r"no optimizer here moves 2\.weight, and another one may revive .*hold_.net, f"
+    ):
+        mask.hold_(net, first)
+    assert net[0].weight.ne(0).all()
+    x = torch.randn(32, 6, generator=torch.Generator().manual_seed(1))
+    for _ in range(3):  # momentum that would revive what is pruned
+        functional.cross_entropy(net(x), x.argmax(1) % 3).backward()
+        first.step(), second.step()
+    handle = mask.hold_(net, first, second)
+    for _ in range(3):
+        functional.cross_entropy(net(x), x.argmax(1) % 3).backward()
+        first.step(), second.step()
+        assert all(net.get_parameter(key)[~kept].eq(0).all() for key, kept in mask.items())
+    handle.remove()
+    first.step(), second.step()
+    assert all(net.get_parameter(key)[~kept].ne(0).any() for key, kept in mask.items())
+
+
+def test_a_frozen_weight_needs_no_optimizer():
+    net, mask = make()
+    net[2].weight.requires_grad_(False)
+    optimizer = OPTIMISERS["adamw"](net[0].parameters())
+    mask.hold_(net, optimizer)
+    step(net, optimizer)
+    assert Mask.from_module(net) == mask
+    with pytest.raises(UsageError, match="hold_ takes optimizers of torch, got a float"):
+        mask.hold_(net, 0.1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from prunefield.errors import StoreError, UsageError
 
 
-def write_whole(path: Path, data: bytes, *, keep: Path | None = None, chosen_by: str = "--out") -> None:
+def write_whole(path: Path, data: bytes | bytearray, *, keep: Path | None = None, chosen_by: str = "--out") -> None:
     """Writes `data` to `path` so that a reader sees the old file or the new one, never a part of it.
 
     With `keep`, the old file is not lost but moves there; for a moment `path` does not exist, then.
@@ -69,7 +69,7 @@ def is_locked(path: Path) -> bool:
         os.close(descriptor)
 
 
-def checksum(data: bytes) -> str:
+def checksum(data: bytes | bytearray) -> str:
     """SHA-256, in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 

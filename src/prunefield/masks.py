@@ -256,7 +256,8 @@ def unpack(bits: Tensor, shape: Sequence[int]) -> Tensor:
     >>> unpack(pack(torch.tensor([[True, False, True]])), (1, 3)).tolist()
     [[True, False, True]]
     """
-    if not all(type(side) is int and side >= 0 for side in shape) or bits.dtype != torch.uint8 or bits.ndim != 1:
+    is_shape = all(type(side) is int and side >= 0 for side in shape) and prod(filter(None, shape)) < 2**63
+    if not is_shape or bits.dtype != torch.uint8 or bits.ndim != 1:
         raise UsageError(
             f"{bits.dtype} of shape {tuple(bits.shape)} are not the packed bits of a mask of shape {shape}"
         )

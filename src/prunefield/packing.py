@@ -26,14 +26,15 @@ class SafePoint(NamedTuple):
     records: list[Record]
 
 
-def pack_safe_point(run: str, state: State, records: list[Record]) -> bytes:
+def pack_safe_point(run: str, state: State, records: list[Record]) -> bytearray:
     """A safe point of the run with this name. Its seal is the SHA-256 of all its bytes, those of the seal blank."""
     tensors = {f"state/{key}": tensor for key, tensor in state.snapshot().items()}
     tensors |= {f"records/{key}": tensor for key, tensor in name_tensors(records).items()}
     values = {"run": run, "state": state.values, "records": [record.values for record in records]}
-    data = pack(tensors, {"values": dump(values), "seal": BLANK.decode()})
+    data = bytearray(pack(tensors, {"values": dump(values), "seal": BLANK.decode()}))
     at = data.index(SEAL + BLANK) + len(SEAL)
-    return data[:at] + checksum(data).encode() + data[at + len(BLANK) :]
+    data[at : at + len(BLANK)] = checksum(data).encode()
+    return data
 
 
 def unpack_safe_point(run: str, data: bytes) -> SafePoint:

@@ -111,16 +111,18 @@ def test_missing_data_say_how_to_get_them(tmp_path, monkeypatch):
 
 
 def test_without_network_both_ways_are_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("PRUNEFIELD_DATA", str(tmp_path))
+
     def fail(*_, **__):
         raise RunError("cannot fetch it: no network")
 
     monkeypatch.setattr("prunefield.tasks._images.download", fail)
     monkeypatch.setattr(cifar10_module.shutil, "which", lambda name: None)
     with pytest.raises(RunError, match="no network; npm, which could fetch a copy, is not installed"):
-        Cifar10.fetch(tmp_path, quiet)
+        Cifar10().get(None, quiet)
     monkeypatch.setattr(fashion_module, "DEBIAN", tmp_path / "none")
     with pytest.raises(RunError, match="apt-get install dataset-fashion-mnist"):
-        fashion_module.FashionMnist.fetch(tmp_path, quiet)
+        fashion_module.FashionMnist().get(None, quiet)
 
 
 def corrupt(batch):

@@ -48,6 +48,8 @@ def read_layer(path: Path, shape: Sequence[int], name: str | None = None, mask: 
             f"layer {name} has {flat[name].shape[1]} inputs, the shape {text} has {size}; give another --shape"
         )
     weight = check_plain(path, name, flat[name]).to(torch.float32)
+    if not weight.numel():
+        raise UsageError(f"layer {name} of {path} is empty")
     wrong = int((~weight.isfinite()).sum())
     if wrong:
         raise UsageError(f"layer {name} has {wrong} weights that are not finite, of {weight.numel()}; mend the file")
@@ -92,7 +94,6 @@ def check_plain(path: Path, name: str, tensor: Tensor) -> Tensor:
         ("is quantized; save its dequantize()", tensor.is_quantized),
         ("is sparse; save its to_dense()", tensor.is_nested or tensor.layout != torch.strided),
         ("is complex; save its real numbers", tensor.is_complex()),
-        ("is empty", tensor.numel() == 0),
     ]
     for problem, true in found:
         if true:

@@ -96,7 +96,7 @@ def describe_collapse(
         largest = sorted(bare, key=lambda name: -bare[name].numel())
         kept = 1 - (mask.total - sum(mask.counts().values())) / total
         what = f"{share:.0%} of the parameters are not covered by the mask: {_list(largest, 'stays', 'stay')} dense"
-        lines.append(f"{what}, and {kept:.2g} of all are kept; `also` prunes them, too, `skip` says that it is meant")
+        lines.append(f"{what}, so {kept:.2g} of all are kept; prune them with `also`, or leave them with `skip`")
     return lines
 
 

@@ -29,7 +29,7 @@ def count_flops(net: nn.Module, x: Tensor, mask: Mapping[str, Tensor] | None = N
 
         return layer.register_forward_hook(add)
 
-    layers = {layer: name for name, layer in reversed(list(walk(net))) if isinstance(layer, LAYERS)}  # its first name
+    layers = {layer: name for name, layer in reversed(walk(net)) if isinstance(layer, LAYERS)}  # its first name
     handles = [follow(f"{name}.weight" if name else "weight", layer) for layer, name in layers.items()]
     try:
         with borrow(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():

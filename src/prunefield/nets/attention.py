@@ -1,5 +1,10 @@
-"""Attention in a positive flow: shares of positive numbers instead of exponentials."""
+"""Attention in a positive flow: shares of positive numbers instead of exponentials, and nothing is counted twice.
 
+Queries, keys and values each carry all of the flow that leaves an attention, so that it would triple on its way to the
+layers before it, and later ones would be emptied. Each is therefore given a third (`split`).
+"""
+
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -23,7 +28,36 @@ def share(input: Tensor, dim: int | None = None, *_: Any, dtype: torch.dtype | N
     limits = torch.finfo(scores.dtype)
     open_ = scores.detach() > limits.min / 4
     positive = torch.where(open_, scores, 0).clamp(min=0) + limits.tiny * open_
-    return positive / positive.detach().sum(axis, keepdim=True).clamp(min=limits.tiny)
+    found = positive / positive.detach().sum(axis, keepdim=True).clamp(min=limits.tiny)
+    found._is_share = True  # type: ignore[attr-defined]
+    return found
+
+
+def is_share(item: Any) -> bool:
+    """Whether a tensor is what `share` gave."""
+    return isinstance(item, Tensor) and getattr(item, "_is_share", False)
+
+
+def split(product: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A matrix product that passes back a third of the flow if one of its factors are shares, as in attention."""
+
+    def multiply(*args: Any, **kwargs: Any) -> Tensor:
+        operands = [part for item in args for part in (item if isinstance(item, tuple | list) else [item])]
+        if not any(map(is_share, operands)):
+            return NotImplemented
+        found = product(*args, **kwargs)
+        return found.detach() + (found - found.detach()) / 3
+
+    return multiply
+
+
+def drop(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Dropout, after which shares are still shares."""
+    if not is_share(input):
+        return NotImplemented
+    found = functional.dropout(input, *args, **kwargs)
+    found._is_share = True  # type: ignore[attr-defined]
+    return found
 
 
 def attend(
@@ -45,7 +79,7 @@ def attend(
         scores = scores.masked_fill(closed, -torch.inf)
     if attn_mask is not None:
         scores = scores.masked_fill(~attn_mask, -torch.inf) if attn_mask.dtype == torch.bool else scores + attn_mask
-    return share(scores, -1) @ value
+    return split(torch.matmul)(share(scores, -1), value)
 
 
 def attend_heads(

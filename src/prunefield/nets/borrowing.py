@@ -14,12 +14,14 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from prunefield.errors import UsageError
-from prunefield.nets.modules import unwrap, walk
+from prunefield.nets.modules import unwrap, walk, wrapped
 
 Mode = Literal["eval", "train"]
 PLAIN = (int, float, bool, str, bytes, complex, type(None), type, FunctionType, MethodType, ModuleType, torch.dtype,
          torch.device, torch.Size)  # fmt: skip
 STREAMS = (np.ndarray, np.random.Generator, np.random.RandomState, random.Random)
+FIXED = frozenset((int, float, bool, str, type(None)))  # the most frequent of them
+TABLES = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
 OWN = frozenset(vars(nn.Module()))  # what every module has; its tables are restored, but need no copies
 
 
@@ -80,7 +82,7 @@ def lend_copies(net: nn.Module, names: Iterable[str]) -> Iterator[None]:
 
     Unlike a deep copy of the network it takes any network, and no memory for the rest of it.
     """
-    known, wanted = list(walk(net)), set(names)
+    known, wanted = walk(net), set(names)
     copies: dict[int, Tensor] = {}
     for path, module in known:
         for key, tensor in module._parameters.items():
@@ -141,6 +143,8 @@ def keep_attributes(modules: Iterable[nn.Module], twins: Mapping[int, Tensor]) -
         if type(value) in (list, set, deque, frozenset):
             return type(value)(map(lend, value))
         if type(value) is tuple:
+            if all(type(item) in FIXED for item in value):
+                return value
             items = tuple(map(lend, value))
             return value if all(a is b for a, b in zip(items, value, strict=True)) else items
         if isinstance(value, dict):
@@ -159,18 +163,20 @@ def keep_attributes(modules: Iterable[nn.Module], twins: Mapping[int, Tensor]) -
 
     for module in modules:
         own = vars(module)
-        tables.append((own, dict(own)))
-        tables.extend((value, value.copy()) for key, value in own.items() if key in OWN and type(value) in (dict, set))
+        tables.append((own, own.copy()))
+        for key in TABLES:
+            tables.append((own[key], own[key].copy()))
     try:
         for module in modules:
             own = vars(module)
             for key, value in list(own.items()):
-                if key not in OWN:
+                if type(value) not in FIXED and key not in OWN:
                     own[key] = lend(value)
             if "_compiled_call_impl" in own:  # of module.compile()
                 own["_compiled_call_impl"] = None
             for key, child in module._modules.items():
-                module._modules[key] = None if child is None else unwrap(child)
+                if child is not None and wrapped(child) is not None:
+                    module._modules[key] = unwrap(child)
         yield
     finally:
         for table, before in reversed(tables):

@@ -33,7 +33,7 @@ class Fed(NamedTuple):
 def take_batches(data: Data, needs: Needs, *, generator: torch.Generator) -> list[Any]:
     """As many batches of anybody's data as a score needs; of a `DataLoader` one, unless all are needed.
 
-    A loader that shuffles by torch's global stream does so by the seed of `generator`; the global stream stays where it is.
+    A loader that shuffles by torch's global stream does so by the seed of `generator`, and the stream stays as it is.
     """
     if callable(data) and not isinstance(data, Iterable):
         data = data()

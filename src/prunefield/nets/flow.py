@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from prunefield.nets.attention import attend, attend_heads, share
+from prunefield.nets.attention import attend, attend_heads, drop, share, split
 from prunefield.nets.modules import has_statistics, is_own_norm, walk
 
 NOISE = 1e-3  # of the largest slope of a layer: fast convolutions round a zero to both sides
@@ -21,8 +21,8 @@ class PositiveFlow(TorchFunctionMode):
 
     A normalisation divides by what it is fed, so that half of the derivatives through it are negative: layer, group,
     RMS, instance and response norms, and batch norms by the batch, are the identity. A batch norm with statistics is
-    linear and stays. A softmax is its inputs divided by their sum, and the sum of a softmax or `normalize` counts as a
-    number; log-softmax is the identity.
+    linear and stays. A softmax is its inputs divided by their sum (`attention.share`), and that sum and the length in
+    `normalize` count as numbers; log-softmax is the identity.
     """
 
     def __init__(self, net: nn.Module) -> None:
@@ -80,6 +80,7 @@ def _normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, 
     return input / input.norm(p, dim, keepdim=True).clamp_min(eps).detach()
 
 
+PRODUCTS = (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.einsum)
 RULES: Mapping[Any, Callable[..., Any]] = {
     **dict.fromkeys(
         (functional.layer_norm, functional.group_norm, functional.rms_norm, functional.instance_norm,
@@ -87,6 +88,8 @@ RULES: Mapping[Any, Callable[..., Any]] = {
          functional.log_softmax, torch.log_softmax, Tensor.log_softmax), _keep
     ),
     **dict.fromkeys((functional.softmax, torch.softmax, Tensor.softmax), share),
+    **{item: split(item) for item in PRODUCTS},
+    functional.dropout: drop,
     functional.batch_norm: _batch_norm,
     functional.normalize: _normalize,
     functional.scaled_dot_product_attention: attend,
@@ -105,7 +108,7 @@ def find_signed(slopes: Mapping[str, Tensor]) -> str | None:
 def name_fault(net: nn.Module, run: Run) -> tuple[str, nn.Module]:
     """The module that gives a flow its sign, with its name: the last one that turns positive derivatives negative.
 
-    If none does, the last one that gives negative numbers for inputs that are not; if none does either, the network.
+    If none does, or if it is fed with negative numbers, the last one that makes such numbers; or else the network.
     """
     calls: list[tuple[str, nn.Module, list[Tensor], list[Tensor]]] = []
     with ExitStack() as hooks:
@@ -121,13 +124,13 @@ def name_fault(net: nn.Module, run: Run) -> tuple[str, nn.Module]:
     slopes = iter(torch.autograd.grad(value, seen, allow_unused=True))
     signs = [[[_negative(next(slopes)) if item.requires_grad else False for item in side] for side in sides]
              for *_, before, after in calls for sides in [(before, after)]]  # fmt: skip
-    for (name, module, *_), (before, after) in zip(reversed(calls), reversed(signs), strict=True):
-        if any(before) and not any(after):
-            return name, module
-    for name, module, before, after in reversed(calls):
-        if any(map(_negative, after)) and not any(map(_negative, before)):
-            return name, module
-    return "", net
+    turns = [index for index, (before, after) in enumerate(signs) if any(before) and not any(after)]
+    end = turns[-1] if turns else len(calls)
+    if not turns or any(map(_negative, calls[end][2])):  # it is fed with negative numbers: who made them?
+        for name, module, before, after in reversed(calls[:end]):
+            if any(map(_negative, after)) and not any(map(_negative, before)):
+                return name, module
+    return calls[end][:2] if turns else ("", net)
 
 
 def _negative(item: Tensor | None) -> bool:

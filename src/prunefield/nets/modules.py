@@ -1,8 +1,9 @@
 """Other people's modules: all that is known here about their wrappers, names, layers and normalisations."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
@@ -10,16 +11,18 @@ from torch.optim.swa_utils import AveragedModel
 
 LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel, AveragedModel)  # they hold a network as `module`
-WRAPS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")  # torch.compile, FSDP, checkpointing
+WRAPS = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}  # torch.compile, FSDP, checkpointing
 # LayerNorm2d, LlamaRMSNorm, GRN, Normalize; not NormalNoise.
 _NORM = re.compile(r"norm(?!al(?!i))|^GRN$", re.IGNORECASE)
 
 
 def wrapped(module: nn.Module) -> str | None:
     """The key under which a wrapper holds the network; None for any other module."""
+    if not module._modules:  # most are leaves, and iterated scores come here often
+        return None
     if isinstance(module, PARALLEL):
         return "module"
-    return next((key for key in WRAPS if key in module._modules), None)
+    return next(iter(WRAPS & module._modules.keys()), None)
 
 
 def unwrap(module: nn.Module) -> nn.Module:
@@ -35,7 +38,7 @@ def unwrap(module: nn.Module) -> nn.Module:
     return module
 
 
-def walk(net: nn.Module, path: str = "") -> Iterator[tuple[str, nn.Module]]:
+def walk(net: nn.Module, path: str = "") -> list[tuple[str, nn.Module]]:
     """All modules with their names, in which wrappers leave no trace; a module with two names comes twice.
 
     >>> net = nn.Sequential(nn.DataParallel(nn.Linear(2, 1)), nn.ReLU())
@@ -43,10 +46,11 @@ def walk(net: nn.Module, path: str = "") -> Iterator[tuple[str, nn.Module]]:
     ['', '0', '1']
     """
     net = unwrap(net)
-    yield path, net
+    found = [(path, net)]
     for key, child in net._modules.items():
         if child is not None:
-            yield from walk(child, f"{path}.{key}" if path else key)
+            found += walk(child, f"{path}.{key}" if path else key)
+    return found
 
 
 def name_parameters(net: nn.Module) -> dict[str, Tensor]:
@@ -90,9 +94,14 @@ def is_own_norm(module: nn.Module) -> bool:
     >>> is_own_norm(LayerNorm2d()), is_own_norm(nn.LayerNorm(2))
     (True, False)
     """
-    if module._modules or isinstance(module, LAYERS) or type(module).__module__.startswith("torch.nn."):
+    return not module._modules and _is_norm(type(module))
+
+
+@lru_cache(1024)
+def _is_norm(kind: type[nn.Module]) -> bool:
+    if issubclass(kind, LAYERS) or kind.__module__.startswith("torch.nn."):
         return False
-    return bool(_NORM.search(type(module).__name__))
+    return bool(_NORM.search(kind.__name__))
 
 
 def has_statistics(module: nn.Module) -> bool:

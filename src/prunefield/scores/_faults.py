@@ -23,17 +23,18 @@ def explain_zeros(net: nn.Module, scores: Mapping[str, Tensor], rate: Rate) -> N
         return
     parameters = name_parameters(net)
     if name in parameters and not parameters[name].count_nonzero():
-        raise UsageError(f"all scores of {name!r} are zero, as its weights are: initialise it, or set skip={name!r}")
+        raise UsageError(f"all scores of {name!r} are zero because its weights are: initialise or set skip={name!r}")
     for other, parameter in parameters.items():
         if parameter.numel() and parameter.is_floating_point() and not parameter.count_nonzero():
             with lend_copies(net, [other]):
                 with torch.no_grad():
                     name_parameters(net)[other].fill_(1)
                 if rate()[name].count_nonzero():
-                    advice = "initialise that, score after some steps of training"
+                    advice = "initialise it, or score after some steps of training"
                     if isinstance(dict(walk(net))[other.rpartition(".")[0]], nn.modules.batchnorm._BatchNorm):
                         advice += ", or take synflow with mode='train', where batch norms are the identity"
-                    raise UsageError(f"all scores of {name!r} are zero, as {other!r} is all zeros behind it: {advice}")
+                    blame = f"because {other!r}, through which it acts, is all zeros"
+                    raise UsageError(f"all scores of {name!r} are zero {blame}: {advice}")
     called: list[nn.Module] = []
     layer = dict(walk(net)).get(name.rpartition(".")[0], net)
     hook = layer.register_forward_hook(lambda module, *_: called.append(module))
@@ -42,4 +43,4 @@ def explain_zeros(net: nn.Module, scores: Mapping[str, Tensor], rate: Rate) -> N
     finally:
         hook.remove()
     if not called:
-        raise UsageError(f"all scores of {name!r} are zero, as the network does not call it: set skip={name!r}")
+        raise UsageError(f"all scores of {name!r} are zero because the network does not call it: set skip={name!r}")

