@@ -10,6 +10,7 @@ from toy import Toy
 
 from prunefield.execution import Pace, obtain
 from prunefield.folder import FILES, SAFE_POINTS
+from prunefield.packing import dump, pack
 from prunefield.runs import Record, State
 from prunefield.store import Store
 
@@ -83,6 +84,17 @@ def test_the_run_continues_from_the_safe_point_before(store):
 def test_what_is_not_a_safe_point_is_set_aside(store, expected, content):
     folder = interrupt(store, RUN, 1)
     (folder.path / SAFE_POINTS[0]).write_bytes(content)
+    with pytest.warns(UserWarning, match="damaged"):
+        assert obtain(store, RUN).digest == expected
+
+
+def test_a_safe_point_without_a_checksum_is_not_trusted(store, expected):
+    """As older versions wrote them."""
+    folder = interrupt(store, RUN, 5)
+    values, tensors, _ = folder.saved()
+    state = {f"state/{name}": tensor for name, tensor in tensors.items()}
+    data = pack(state, {"values": dump({"run": folder.name, "state": values | {"step": 7}, "records": []})})
+    (folder.path / SAFE_POINTS[0]).write_bytes(data)
     with pytest.warns(UserWarning, match="damaged"):
         assert obtain(store, RUN).digest == expected
 
