@@ -4,8 +4,15 @@ import pytest
 import torch
 
 from prunefield import Task
-from prunefield.measure.covariances import amplify_resamples, correlate_lags, count_values, estimate_kernels, shrink
-from prunefield.measure.examples import measure_lengthscale, prepare_examples
+from prunefield.measure.covariances import (
+    amplify_resamples,
+    correlate_lags,
+    count_values,
+    estimate_kernels,
+    measure_lengthscale,
+    shrink,
+)
+from prunefield.measure.examples import prepare_examples
 from prunefield.seeds import generator
 
 GRID = torch.linspace(-1, 1, 41, dtype=torch.float64)
@@ -58,3 +65,10 @@ def test_the_longer_lengthscale_is_class_1_whatever_the_labels_and_their_numbers
     assert found.short is not None
     assert measure_lengthscale(found.short) < 2 < measure_lengthscale(found.long)
     assert any("class sizes differ" in note for note in found.notes)
+
+
+def test_classes_with_weak_correlations_are_ordered_rightly():
+    task = Task.parse({"kind": "gaussian", "lengthscales": (0.3, 0.7)})
+    for seed in range(20):
+        batch = task.sample(500, generator=generator(seed, "data"))
+        assert prepare_examples(batch.x, batch.y).labels == (0, 1)

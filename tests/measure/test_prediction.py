@@ -102,7 +102,7 @@ def test_class_means_that_differ_and_labels_of_chance_are_reported():
 
 
 def test_the_classes_that_are_used_are_named():
-    _, batch = draw({"kind": "gaussian", "lengthscales": (0.3, 0.6, 1.0, 2.0), "size": 20}, 2000)
+    _, batch = draw({"kind": "gaussian", "lengthscales": (0.3, 0.8, 1.2, 2.0), "size": 20}, 2000)
     names = np.array(["d", "c", "b", "a"])[batch.y.numpy()]
     names[:30] = "few"
     found = predict(batch.x, names, **QUICK | {"resamples": 1})
@@ -135,7 +135,7 @@ def test_images_with_channels_last_are_those_with_channels_first():
 def test_large_images_are_thinned_where_they_are_not_translation_invariant():
     x = torch.randn(200, 3, 32, 32, generator=generator(0, "x")) * torch.linspace(1, 3, 32)
     found = predict(x, inits=2, resamples=1, time=5.0)
-    assert "only every 2. row and column is used" in found.notes[-1]
+    assert any("only every 2. row and column is used" in note for note in found.notes)
     assert found.fields.shape == (2, 3072)
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from prunefield.errors import UsageError
+from prunefield.measure.covariances import measure_lengthscale
 
 FEWEST = 100  # examples of a class
 SMALLEST = 4  # sites
@@ -175,17 +176,3 @@ def _order_classes(x: Tensor, y: Any, notes: list[str]) -> tuple[Tensor, Tensor,
             f"class sizes differ ({counts[first]} and {counts[last]}); the flow is that of classes equally likely"
         )
     return parts[first], parts[last], labels
-
-
-def measure_lengthscale(x: Tensor) -> float:
-    """Σ_ij corr(x_i, x_j)²/N over the sites of examples (n, *grid), less what chance adds: 1 without correlations.
-
-    >>> white = torch.randn(1000, 40, generator=torch.Generator().manual_seed(0))
-    >>> round(measure_lengthscale(white), 1)
-    1.0
-    """
-    flat = x.flatten(1)[:: max(1, len(x) // 4000)].to(torch.float64)
-    flat = flat[:, :: -(-flat.shape[1] // 512)]
-    scaled = (flat - flat.mean(0)) / flat.std(0).clamp(min=1e-12)
-    squares = (scaled.T @ scaled / len(flat)).square().sum() / flat.shape[1]
-    return float(squares - (flat.shape[1] - 1) / len(flat))

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from prunefield import seeds
 from prunefield.errors import UsageError
-from prunefield.measure.examples import Examples, has_channels_last, measure_lengthscale, prepare_examples
+from prunefield.measure.covariances import measure_lengthscale
+from prunefield.measure.examples import Examples, has_channels_last, prepare_examples
 from prunefield.measure.excess import Excess, estimate_excess
 from prunefield.measure.localisation import locate, participate, separate
 from prunefield.measure.resampling import flow_on_sites, flow_on_torus
@@ -45,7 +46,7 @@ class Prediction:
     the weights at the end, 0 at inputs that were left out, `widths` (inits,) their 1/IPR in inputs, `straight` (inits,)
     the same for Gaussian data of the same covariances, `concentration` (inits,) IPR × N, `peaks` (inits,) where |w| is
     largest, `steadiness` (inits,) the share of resamples in which the peak is the same, give or take one site.
-    `lengthscale` is Σ corr² over a site's row in class 1, in inputs. `covariances` (2, sites) are those of the middle
+    `lengthscale` is Σ ρ² over all lags in class 1, in sites. `covariances` (2, sites) are those of the middle
     site in class 0 and 1, `amplifier` (2, k) is φ on a grid. `notes` say what was left out, and what to beware of.
     """
 
@@ -182,7 +183,7 @@ def predict(
         concentration=participate(found.fields[0]) * len(sites),
         peaks=locate(fields),
         steadiness=(_separate(inside[1:], inside[0], examples.grid) <= 1).double().mean(0),
-        lengthscale=measure_lengthscale(long),
+        lengthscale=measure_lengthscale(examples.long),
         covariances=found.rows,
         amplifier=found.curve,
         notes=(*examples.notes, *notes),
