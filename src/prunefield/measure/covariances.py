@@ -107,7 +107,7 @@ def shrink(x: Tensor, weights: Tensor) -> Tensor:
     sample covariances, both summed over pairs of different sites.
 
     >>> white = torch.randn(100, 50, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    >>> bool((shrink(white, torch.ones(100)) - torch.eye(50)).abs().triu(1).max() < 0.05)
+    >>> bool((shrink(white, torch.ones(100, dtype=torch.float64)) - torch.eye(50)).triu(1).abs().max() < 0.05)
     True
     """
     total = weights.sum()

@@ -47,7 +47,7 @@ def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) 
 
     >>> found = prepare_examples(np.random.default_rng(0).normal(size=(200, 8, 8, 3)))
     >>> found.grid, found.notes
-    ((8, 8), ('channels are the last axis; of 3 channels only channel 0, which varies most, is used',))
+    ((8, 8), ('channels are the last axis; of 3 channels only channel 2, which varies most, is used',))
     """
     values = _read(x)
     shape = tuple(shape) if shape is not None else tuple(values.shape[1:])

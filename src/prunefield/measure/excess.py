@@ -70,8 +70,8 @@ def shape_tail(maxima: Tensor) -> tuple[float, float]:
     error is √(4/3k). Largest values of independent examples are independent, whatever the sites of one are.
 
     >>> even = (torch.arange(4000, dtype=torch.float64) + 0.5) / 4000
-    >>> round(shape_tail(-even.log())[0], 2), round(shape_tail(even**-0.25)[0], 2)
-    (0.0, 0.25)
+    >>> abs(shape_tail(-even.log())[0]) < 0.01, round(shape_tail(even**-0.25)[0], 2)
+    (True, 0.25)
     """
     count = max(2, len(maxima) // UPPER)
     ordered = maxima.sort().values[-count - 1 :]
