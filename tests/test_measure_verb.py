@@ -87,6 +87,21 @@ def test_a_person_sees_a_table(folder, capsys):
     assert "need images: --data" in text
 
 
+def test_a_dense_network_has_the_widths_of_its_weights(folder, capsys):
+    """A full mask has one width whatever the weights are; it was printed for every unit."""
+    rows, columns = torch.meshgrid(torch.arange(16.0), torch.arange(16.0), indexing="ij")
+    narrow, wide = (torch.exp(-((rows - 8) ** 2 + (columns - 8) ** 2) / (2 * s**2)) for s in (1.0, 2.0))
+    np.save("bumps.npy", torch.stack([narrow, -wide]).flatten(1).numpy())
+    assert main(["measure", "bumps.npy", "--shape", "16,16", "--json"]) == 0
+    found = {row["measure"]: row for row in json.loads(capsys.readouterr().out)["measures"]}
+    assert "width_x" not in found
+    # The autocorrelation of a Gaussian of width s has the width √2 s.
+    assert found["weight_width_x"]["least"] == pytest.approx(2**0.5, rel=0.1)
+    assert found["weight_width_y"]["greatest"] == pytest.approx(8**0.5, rel=0.1)
+    assert main(["measure", "bumps.npy", "--shape", "16,16"]) == 0
+    assert "widths are those of |w|" in capsys.readouterr().out
+
+
 class Surprise:
     """More than weights."""
 

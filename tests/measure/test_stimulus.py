@@ -88,7 +88,7 @@ def test_p_values_are_not_too_small_under_the_hypothesis():
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (torch.zeros(100, 8), "a constant one"),
+        (torch.zeros(100, 8), "at least one site must vary"),
         (torch.full((100, 8), torch.nan), "must be finite"),
         (torch.randn(10, 8), "n ≥ 50"),
         (torch.randn(100), "the shape"),

@@ -6,24 +6,39 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+ALARM = 2.33  # standard errors: one false alarm in 100 samples of an exponential tail, fewer of a lighter one
+UPPER = 4  # the highest quarter of the examples is the tail
+
 
 class Excess(NamedTuple):
-    """κ − 3 with its interval; `share` is how much of all rows' influence, squared, the one strongest row has."""
+    """κ − 3 with its interval; `tail` is the estimated shape of the tail: 1/α where P(|x| > u) falls as u^−α, else ≤ 0.
+
+    `tail_error` is its standard error for an exponential tail.
+    """
 
     value: float
     low: float
     high: float
     error: float
-    share: float
+    tail: float
+    tail_error: float
 
     @property
     def doubtful(self) -> bool:
-        """Whether one row carries more than a quarter: then the eighth moment, and with it the interval, may not exist.
+        """Whether the tail is a power |x|^−α with α < 8: then the interval means nothing, as it needs an eighth moment.
 
-        In a sample of any size that a law without an eighth moment gives, single values dominate; in one of a Gaussian
-        the strongest of 1,000 has about a tenth.
+        It is tested that the tail is heavier than exponential; plain Gaussian data pass in more than 98 % of samples.
         """
-        return self.share > 0.25
+        return self.tail > max(1 / 8, ALARM * self.tail_error)
+
+    def describe(self) -> str:
+        """The value in a sentence."""
+        text = f"excess kurtosis of an input: {self.value:.3f}, 95 % interval {self.low:.3f} to {self.high:.3f}"
+        if not self.doubtful:
+            return text
+        power = 1 / self.tail
+        fate = "the kurtosis may not exist" if power <= 4 else "the interval is too narrow"
+        return f"{text}; tails fall as a power of about {power:.1f}, so {fate}"
 
 
 def estimate_excess(values: Tensor, *, confidence: float = 0.95) -> Excess:
@@ -42,8 +57,27 @@ def estimate_excess(values: Tensor, *, confidence: float = 0.95) -> Excess:
     kurtosis = fourth / second.square()
     influence = (centred.pow(4) - fourth - 4 * third * centred) / second.square()
     influence = (influence - 2 * kurtosis * (centred.square() - second) / second).mean(1)
-    power = influence.square()
-    error = math.sqrt(float(power.mean()) / len(rows))
+    error = math.sqrt(float(influence.square().mean()) / len(rows))
     reach = error * float(torch.special.ndtri(torch.tensor((1 + confidence) / 2, dtype=torch.float64)))
-    value, whole = float(kurtosis) - 3, float(power.sum())
-    return Excess(value, value - reach, value + reach, error, float(power.max()) / whole if whole > 0 else 0.0)
+    value = float(kurtosis) - 3
+    return Excess(value, value - reach, value + reach, error, *shape_tail(centred.abs().amax(1)))
+
+
+def shape_tail(maxima: Tensor) -> tuple[float, float]:
+    """The shape γ of the generalised Pareto law of the highest quarter of values (n,), and its error where γ = 0.
+
+    By probability-weighted moments: γ = 2 − b₀/(b₀ − 2b₁), b₀ the mean excess and b₁ that weighted with 1 − p; the
+    error is √(4/3k). Largest values of independent examples are independent, whatever the sites of one are.
+
+    >>> even = (torch.arange(4000, dtype=torch.float64) + 0.5) / 4000
+    >>> abs(shape_tail(-even.log())[0]) < 0.01, round(shape_tail(even**-0.25)[0], 2)
+    (True, 0.25)
+    """
+    count = max(2, len(maxima) // UPPER)
+    ordered = maxima.sort().values[-count - 1 :]
+    excess = ordered[1:] - ordered[0]
+    first = float(excess.mean())
+    weights = 1 - (torch.arange(count, dtype=torch.float64) + 0.65) / count
+    second = float((weights * excess).mean())
+    shape = 2 - first / (first - 2 * second) if first - 2 * second > 1e-12 * max(first, 1e-300) else -1.0
+    return shape, math.sqrt(4 / 3 / count)

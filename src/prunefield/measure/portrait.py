@@ -10,13 +10,14 @@ from prunefield.measure.gabor import find_preference, flatten_fields
 from prunefield.measure.kurtosis import kurtosis, kurtosis_per_class
 from prunefield.measure.localisation import participate
 from prunefield.measure.patches import lonely
-from prunefield.measure.widths import bounds, measure_widths
+from prunefield.measure.widths import bounds, correlate_sizes, fit_gaussians, measure_widths
 
 
 def describe_fields(weight: Tensor, mask: Tensor, shape: Sequence[int]) -> dict[str, Tensor]:
     """Measures (units,) that need no data, of weights and masks (units, inputs); NaN where a unit has none.
 
-    `kept` inputs; `width_x` and `width_y` of the mask (redman2025, eq. 1), none where the fit ran away; `ipr` of the
+    `kept` inputs; `width_x` and `width_y` of the mask (redman2025, eq. 1), none where the fit ran away, or, if nothing
+    is masked, `weight_width_x` and `weight_width_y`, the same of |w|: full masks all have one width; `ipr` of the
     weights (lufkin2024), N times which is 1 for a flat field; `lonely`, the share of kept inputs without a kept
     neighbour; `selectivity` of the weights for an orientation. The shape is (N,), (height, width) or
     (channels, height, width); one-dimensional fields have neither `width_y` nor `selectivity`.
@@ -27,15 +28,16 @@ def describe_fields(weight: Tensor, mask: Tensor, shape: Sequence[int]) -> dict[
     """
     whole = (*(1,) * (3 - len(shape)), *shape)
     fields, masks = (weight * mask).view(-1, *whole), mask.view(-1, *whole)
-    fit = measure_widths(masks)
+    dense = bool(mask.all())
+    fit, prefix = (fit_gaussians(correlate_sizes(fields)), "weight_") if dense else (measure_widths(masks), "")
     narrow, wide = bounds(whole[1:])
     found = {"kept": mask.sum(1).double()}
-    for name, width in (("width_x", fit.width_x), ("width_y", fit.width_y)):
+    for name, width in ((f"{prefix}width_x", fit.width_x), (f"{prefix}width_y", fit.width_y)):
         found[name] = torch.where((width > 1.001 * narrow) & (width < 0.999 * wide), width, torch.nan)
     found["ipr"] = participate((weight * mask).double())
     found["lonely"] = lonely(masks)
     found["selectivity"] = find_preference(flatten_fields(fields)).selectivity
-    for name in ("width_y", "selectivity") if len(shape) == 1 else ():
+    for name in (f"{prefix}width_y", "selectivity") if len(shape) == 1 else ():
         del found[name]
     return found
 

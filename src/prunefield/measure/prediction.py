@@ -1,168 +1,261 @@
 """From data alone: will a ReLU neuron that learns to tell two lengthscales apart localise, and where?"""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from prunefield import seeds
 from prunefield.errors import UsageError
+from prunefield.measure.covariances import measure_lengthscale
+from prunefield.measure.examples import Examples, has_channels_last, prepare_examples
 from prunefield.measure.excess import Excess, estimate_excess
 from prunefield.measure.localisation import locate, participate, separate
-from prunefield.measure.stimulus import Answer, probe_dependence, probe_sign, probe_translation
+from prunefield.measure.resampling import flow_on_sites, flow_on_torus
+from prunefield.measure.stimulus import (
+    Answer,
+    probe_classes,
+    probe_dependence,
+    probe_force,
+    probe_means,
+    probe_sign,
+    probe_translation,
+)
 from prunefield.nets.glorot import draw_glorot
-from prunefield.theory.amplifier import stretch
-from prunefield.theory.flow import integrate
 
-LOCAL, SPREAD = 6.0, 3.0  # IPR × N: a flat field has 1, Gaussian noise 3; twice the noise's is called local
-KNOTS, QUANTILES, PIXELS = 1025, 2001, 1_000_000
-SCALE = 1e-3  # of the first weights' variance, as in Fig. 3
+# Widths over those from a straight φ: a bump that just fills a ring, 1 + cos, has 0.51 of a flat field's, a wave 2/3.
+LOCAL, SPREAD = 0.6, 2 / 3
+CERTAIN = 0.95
+SCALE = 1e-3  # of the initial weights' variance, as in Fig. 3
+INITS, RESAMPLES, FEW = 5, 40, 20  # FEW: resamples where S2 does not hold
+DENSE, LARGEST = 512, 4096  # sites at most, where S2 does not hold and where it does
+PROBED = 4_000_000  # values on which the properties are tested
+S2, FORCE = "S2 translation invariance", "Eq. 5 at these fields"
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the data say, and what the flow of Eq. 5 (lufkin2024) makes of it from some first weights.
+    """What the data say, and what the flow of Eq. 5 (lufkin2024) makes of it from several initial weights.
 
-    `answer` is yes, no or undecided; `fields` (inits, N) are the weights at the end, `concentration` (inits,) their
-    IPR × N, `peaks` (inits,) the sites of their maxima. `agreement` is the share of the folds of the data, each with
-    its own flow, that give the same answer; `steadiness` (inits,) the share of folds in which the peak is where it is
-    for all data, give or take one site. `covariances` (2, N, N) are those of class 0 and class 1; `amplifier` (2, k)
-    is φ on a grid.
+    `answer` is yes or no where at least 95 % of the resamples of the data give it too, else undecided; `leaning` is the
+    answer of the whole sample, `certainty` the share of resamples that agree with it. `needed` is roughly how many
+    examples would decide an undecided case (None where it is decided, or where no number may). `fields` (inits, N) are
+    the weights at the end, 0 at inputs that were left out, `widths` (inits,) their 1/IPR in inputs, `straight` (inits,)
+    the same for Gaussian data of the same covariances, `concentration` (inits,) IPR × N, `peaks` (inits,) where |w| is
+    largest, `steadiness` (inits,) the share of resamples in which the peak is the same, give or take one site.
+    `lengthscale` is Σ ρ² over all lags in class 1, in sites. `covariances` (2, sites) are those of the middle
+    site in class 0 and 1, `amplifier` (2, k) is φ on a grid. `notes` say what was left out, and what to beware of.
     """
 
+    answer: str
+    leaning: str
+    certainty: float
+    needed: int | None
+    examples: int
+    time: float
+    shape: tuple[int, ...]
     properties: dict[str, Answer]
     excess: Excess
-    answer: str
     fields: Tensor
+    widths: Tensor
+    straight: Tensor
     concentration: Tensor
     peaks: Tensor
-    agreement: float
     steadiness: Tensor
+    lengthscale: float
     covariances: Tensor
     amplifier: Tensor
+    notes: tuple[str, ...]
+
+    @property
+    def picture(self) -> Tensor:
+        """The field of the first initialisation, (N,) or (height, width), summed over channels (one is not 0)."""
+        field = self.fields[0].view(self.shape)
+        return field if field.ndim < 3 else field.sum(-1 if has_channels_last(self.shape) else 0)
+
+    def __str__(self) -> str:
+        return "\n".join(self.describe())
+
+    def describe(self) -> list[str]:
+        """The answer in sentences: the verdict first, then what it rests on."""
+        width, straight = float(self.widths.median()), float(self.straight.median())
+        text = {
+            "yes": f"Yes, a ReLU neuron will localise ({self.certainty:.0%} certain)",
+            "no": f"No, a ReLU neuron will not localise ({self.certainty:.0%} certain)",
+            "undecided": f"Undecided, leaning to {self.leaning} ({self.certainty:.0%} of the resamples agree)"
+            if self.leaning != "undecided"
+            else "Undecided: the fields are neither local nor spread out",
+        }[self.answer]
+        more = f" About {self.needed:,} examples would decide it." if self.needed else ""
+        unmet = [name for name, check in self.properties.items() if not check.met]
+        return [
+            f"{text}: at t = {self.time:g} the field is {width:.1f} inputs wide; Gaussian data of the same covariances "
+            f"give {straight:.1f}, and inputs are correlated over {self.lengthscale:.1f}.{more}",
+            *(
+                f"{name}: {'met' if check.met else 'NOT met'} (effect {check.effect:.3f}, p = {check.p:.2g})"
+                for name, check in self.properties.items()
+            ),
+            self.excess.describe(),
+            *(f"Note: {note}." for note in self.notes),
+            *([f"Take it with care: {', '.join(unmet)} not met, on which the theory rests."] if unmet else []),
+        ]
 
 
 def predict(
-    x: Tensor,
-    y: Tensor | None,
-    shape: Sequence[int],
+    x: Any,
+    y: Any = None,
+    shape: Sequence[int] | None = None,
     *,
-    inits: int,
-    folds: int,
-    time: float,
-    generator: torch.Generator,
+    inits: int = INITS,
+    resamples: int | None = None,
+    time: float = 1000.0,
+    seed: int = 0,
+    generator: torch.Generator | None = None,
 ) -> Prediction:
-    """The prediction for examples (n, N) that fold into `shape`, with labels (n,) or None.
+    """The prediction for examples x (n, …) with labels y (n,) or None.
 
-    Inputs are centred site by site and brought to unit variance over all sites. Where a ring is translation invariant
-    (S2), covariances are averaged along it. t = `time` is steps × learning rate.
+    `shape` is that of one input [default: that of x]: (N,), (height, width), or with channels before or after. Of more
+    than two classes those with the shortest and the longest lengthscale are compared; without labels class 0 has no
+    correlations. Where inputs are translation invariant (S2) covariances are averaged along the ring or torus and lags
+    within their noise are 0; elsewhere covariances are shrunk. t = `time` is steps × learning rate. Initial weights and
+    resamples come from `generator`, or from `seed`.
+
+    >>> from prunefield import Task
+    >>> batch = Task.parse("ising").sample(2000, generator=torch.Generator().manual_seed(0))
+    >>> print(str(predict(batch.x, batch.y, resamples=20, inits=2)).split(" (")[0])
+    Yes, a ReLU neuron will localise
     """
-    raw, x = x.to(torch.float64), _standardise(x)
-    grey = raw.view(len(raw), *shape) if len(shape) < 3 else raw.view(len(raw), *shape).mean(1)
-    properties = {
-        "S1 weak dependence": probe_dependence(grey),
-        "S2 translation invariance": (shift := probe_translation(grey)),
-        "S3 sign symmetry": probe_sign(grey - grey.mean()),
-    }
-    ring = len(shape) == 1 and shift.met
-    short, long = order_classes(x, y)
-    start = draw_glorot(inits, x.shape[1], 1, scale=SCALE, generator=generator)
-    covariances = torch.stack([_covary(part, ring) for part in (short, long)])
-    phi = amplify(long)
-    fields = integrate(start, [0.0, time], covariances[0], covariances[1], phi)[-1]
-    parts = [
-        integrate(start, [0.0, time], _covary(first, ring), _covary(second, ring), amplify(second))[-1]
-        for first, second in zip(short.tensor_split(folds), long.tensor_split(folds), strict=True)
-    ]
-    answer, peaks = judge(fields), locate(fields)
-    near = torch.stack([_apart(locate(part), peaks, shape) <= 1 for part in parts]).double().mean(0)
-    agreement = sum(judge(part) == answer for part in parts) / folds
-    grid = torch.linspace(-1, 1, 201, dtype=torch.float64)
-    concentration = participate(fields) * x.shape[1]
+    for name, value in (("inits", inits), ("resamples", 1 if resamples is None else resamples)):
+        if value < 1:
+            raise UsageError(f"{name} must be at least 1, got {value}")
+    if not 0 < time < math.inf:
+        raise UsageError(f"time must be above 0 and finite, got {time:g}")
+    examples = prepare_examples(x, y, shape)
+    stream = generator or seeds.generator(seed, "predict")
+    properties = _probe(examples)
+    torus = properties[S2].met
+    examples, notes = _thin(examples, LARGEST if torus else DENSE)
+    start = draw_glorot(inits, int(examples.varies.sum()), 1, scale=SCALE, generator=stream)
+    count = resamples if resamples is not None else RESAMPLES if torus else FEW
+    short, long = (
+        None if part is None else part if torus else part[:, examples.varies]
+        for part in (examples.short, examples.long)
+    )
+    assert long is not None
+    found = (flow_on_torus if torus else flow_on_sites)(short, long, start, time, count, stream)
+
+    narrow = participate(found.straight) / participate(found.fields)
+    verdicts = [judge(ratios) for ratios in narrow]
+    leaning = verdicts[0]
+    agreeing = sum(verdict == leaning for verdict in verdicts[1:])
+    certainty = (agreeing + 0.5) / (count + 1)
+    force = None
+    if leaning == "yes":
+        part = long[: max(1000, PROBED // long[0].numel())]
+        shapes = (item.view(inits, *part.shape[1:]) for item in (found.fields[0], found.pull, found.force))
+        properties[FORCE] = force = probe_force(part, *shapes, shifts=torus)
+        if not force.met:
+            notes += ("Eq. 5 gives local fields, but these data do not show that they pull on them as it says",)
+    if float(participate(found.straight[0]).quantile(0.5)) > 6 / len(start[0]):
+        notes += ("the covariances alone make narrow fields here; the answer is whether φ makes them narrower",)
+    answer = leaning if certainty >= CERTAIN and (force is None or force.met) else "undecided"
+    size = len(long) + (0 if short is None else len(short))
+    inside = torch.nonzero(examples.varies)[locate(found.fields)]
+    fields = torch.zeros(inits, math.prod(examples.shape), dtype=torch.float64)
+    sites = examples.sites[examples.varies]
+    fields[:, sites] = found.fields[0]
     return Prediction(
-        properties, estimate_excess(long), answer, fields, concentration, peaks, agreement, near, covariances,
-        torch.stack([grid, phi(grid)]),
-    )  # fmt: skip
+        answer=answer,
+        leaning=leaning,
+        certainty=certainty,
+        needed=None if answer != "undecided" else estimate_needed(verdicts[1:], size, force),
+        examples=size,
+        time=time,
+        shape=examples.shape,
+        properties=properties,
+        excess=estimate_excess(long),
+        fields=fields,
+        widths=1 / participate(found.fields[0]),
+        straight=1 / participate(found.straight[0]),
+        concentration=participate(found.fields[0]) * len(sites),
+        peaks=locate(fields),
+        steadiness=(_separate(inside[1:], inside[0], examples.grid) <= 1).double().mean(0),
+        lengthscale=measure_lengthscale(examples.long),
+        covariances=found.rows,
+        amplifier=found.curve,
+        notes=(*examples.notes, *notes),
+    )
 
 
-def judge(fields: Tensor) -> str:
-    """`yes` if the median field is local, `no` if it is spread out, `undecided` between."""
-    median = float((participate(fields) * fields.shape[-1]).median())
-    return "yes" if median >= LOCAL else "no" if median <= SPREAD else "undecided"
+def judge(ratios: Tensor) -> str:
+    """`yes` if the median field has at most 0.6 of the width that a straight φ gives it, `no` from 2/3, else undecided.
 
+    Widths are 1/IPR, from the same initial weights. A local field's width is a property of the law, and so is that of a
+    wave in parts of the ring: the answer does not depend on how many sites there are, if a bump fits into them.
 
-def order_classes(x: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The examples of the class with the shortest and of that with the longest lengthscale, as (n, N) each.
-
-    The lengthscale is judged by Σ_ij |corr(x_i, x_j)|. Without labels class 1 is the data, and class 0 the same
-    sites, each shuffled over the examples, which has no correlations at all.
+    >>> judge(torch.tensor([0.1, 0.2, 0.9])), judge(torch.tensor([1.0]))
+    ('yes', 'no')
     """
-    if y is None:
-        stream = torch.Generator().manual_seed(0)
-        return torch.stack([column[torch.randperm(len(x), generator=stream)] for column in x.T], 1), x
-    classes = [x[y == label] for label in y.unique()]
-    few = min(len(part) for part in classes)
-    if len(classes) < 2 or few < 100:
-        raise UsageError(f"two classes of at least 100 examples are needed, got {len(classes)}, the smallest of {few}")
-    classes.sort(key=lambda part: float(torch.corrcoef(part.T).abs().sum()))
-    return classes[0], classes[-1]
+    median = float(ratios.quantile(0.5))
+    return "yes" if median <= LOCAL else "no" if median >= SPREAD else "undecided"
 
 
-def amplify(values: Tensor) -> Callable[[Tensor], Tensor]:
-    """The amplifier φ (Eq. 6) of a sample of inputs, from the quantiles of all sites, made odd (S3).
+def estimate_needed(verdicts: Sequence[str], examples: int, force: Answer | None = None) -> int | None:
+    """Roughly how many examples would decide: errors fall as 1/√n, so that a share Φ(z) of resamples becomes 95 %.
 
-    It is tabulated over the angle arcsin a and interpolated, to about 1e-5.
+    The same holds for a `force` that is not yet significant. None where the resamples are split so evenly, or the force
+    is so weak, that no number may decide.
 
-    >>> normal = torch.special.ndtri((torch.arange(10_000, dtype=torch.float64) + 0.5) / 10_000)
-    >>> round(amplify(normal)(torch.tensor([0.5], dtype=torch.float64)).item(), 3)  # √(2/π)·a
-    0.399
+    >>> estimate_needed(["yes"] * 8 + ["no"] * 2, 1000)
+    4000
     """
-    flat = values.flatten()[:: max(1, values.numel() // PIXELS)]
-    ordered, _ = torch.cat([flat, -flat]).sort()
-    middle = (torch.arange(QUANTILES, dtype=torch.float64) + 0.5) / QUANTILES
-    nodes = ordered[(middle * len(ordered)).long()]
-    nodes = nodes * (ordered.square().mean() / nodes.square().mean()).sqrt()  # quantiles lose some of the tail
-    slope = stretch(torch.linspace(0, math.pi / 2, KNOTS, dtype=torch.float64).sin()).clamp(max=1e12)
-    table = (nodes * torch.erf(nodes * slope[:, None] / math.sqrt(2))).mean(-1)
-
-    def phi(a: Tensor) -> Tensor:
-        place = a.abs().clamp(max=1.0).asin() * ((KNOTS - 1) / (math.pi / 2))
-        low = place.long().clamp(max=KNOTS - 2)
-        return a.sign() * torch.lerp(table[low], table[low + 1], place - low)
-
-    return phi
+    asked = float(torch.special.ndtri(torch.tensor(CERTAIN)))
+    share = max(verdicts.count("yes"), verdicts.count("no")) / len(verdicts)
+    scores = [float(torch.special.ndtri(torch.tensor(min(share, CERTAIN))))]
+    if force is not None and not force.met:
+        scores.append(force.z)
+    if min(scores) < 0.13:  # a share of 55 %
+        return None
+    needed = max(2.0, (asked / min(scores)) ** 2) * examples
+    unit = 10 ** int(math.log10(needed))
+    return math.ceil(needed / unit) * unit
 
 
-def _standardise(x: Tensor) -> Tensor:
-    x = x.to(torch.float64)
-    wrong = int((~x.isfinite()).sum())
-    if wrong:
-        raise UsageError(f"{wrong} of the inputs are not finite; leave those examples out or fill them in")
-    constant = torch.nonzero(x.amax(0) == x.amin(0)).flatten().tolist()
-    if constant:
-        raise UsageError(
-            f"{len(constant)} of {x.shape[1]} inputs are constant (the first is {constant[0]}); remove them"
-        )
-    if len(x) < 100 or x.shape[1] < 4:
-        raise UsageError(f"at least 100 examples of at least 4 inputs are needed, got {tuple(x.shape)}")
-    centred = x - x.mean(0)
-    return centred / centred.square().mean().sqrt()
+def _probe(examples: Examples) -> dict[str, Answer]:
+    """The properties on which the theory rests, on as many examples as have 4 million values."""
+    most = max(1000, PROBED // examples.sites.numel())
+    long = examples.long[:most]
+    short = None if examples.short is None else examples.short[:most]
+    x = long if short is None else torch.cat([short, long])[:: 1 + (len(short) + len(long) > most)]
+    found = {
+        "S1 weak dependence": probe_dependence(x),
+        S2: probe_translation(x),
+        "S3 sign symmetry": probe_sign(x),
+    }
+    if short is not None:
+        found["equal class means"] = probe_means(short, long)
+        found["labels depend on x"] = probe_classes(short, long)
+    return found
 
 
-def _covary(x: Tensor, ring: bool) -> Tensor:
-    covariance = x.T @ x / len(x)
-    if not ring:
-        return covariance
-    site = torch.arange(x.shape[1])
-    lag = (site[None, :] - site[:, None]) % x.shape[1]
-    row = torch.zeros(x.shape[1], dtype=x.dtype).index_add_(0, lag.flatten(), covariance.flatten()) / x.shape[1]
-    return row[lag]
+def _thin(examples: Examples, most: int) -> tuple[Examples, tuple[str, ...]]:
+    """Every second site, again and again, until there are at most so many; each class centred."""
+    step = 1
+    while examples.varies[(slice(None, None, step),) * examples.sites.ndim].sum() > most:
+        step *= 2
+    every = (slice(None, None, step),) * examples.sites.ndim
+    short, long = (
+        None if part is None else (part - part.mean(0))[:, *every] for part in (examples.short, examples.long)
+    )
+    assert long is not None
+    what = "row and column" if examples.sites.ndim == 2 else "input"
+    notes = (f"only every {step}. {what} is used, {most} sites at most",) if step > 1 else ()
+    return replace(examples, short=short, long=long, sites=examples.sites[every], varies=examples.varies[every]), notes
 
 
-def _apart(first: Tensor, second: Tensor, shape: Sequence[int]) -> Tensor:
-    """The distance of sites: along the ring, or the larger of rows and columns in an image."""
-    if len(shape) == 1:
-        return separate(first, second, shape[0])
-    pairs = zip(torch.unravel_index(first, shape)[-2:], torch.unravel_index(second, shape)[-2:], strict=True)
-    return torch.stack([(one - other).abs() for one, other in pairs]).amax(0)
+def _separate(first: Tensor, second: Tensor, grid: Sequence[int]) -> Tensor:
+    """The distance of sites on a ring or torus, positions being (…, axes): the larger of those along the axes."""
+    return torch.stack([separate(first[..., axis], second[..., axis], size) for axis, size in enumerate(grid)]).amax(0)

@@ -56,6 +56,25 @@ def _count(masks: Tensor, out: Tensor) -> None:
     out.copy_(pairs.roll((height - 1, width - 1), (-2, -1))[:, : 2 * height - 1, : 2 * width - 1])
 
 
+def correlate_sizes(weights: Tensor) -> Tensor:
+    """S_i(d) with the sizes |w| of weights (units, channels, height, width) for a mask: a dense unit's width is theirs.
+
+    Σ_c Σ_z |w_icz w_ic(z+d)|, not periodic, with S_i(0) = 0, as `count_pairs` gives for masks.
+
+    >>> correlate_sizes(torch.tensor([[[[1.0, -2.0]]]]))[0].round(decimals=9).tolist()
+    [[2.0, 0.0, 2.0]]
+    """
+    height, width = weights.shape[-2:]
+    size = (2 * height, 2 * width)
+    found = torch.empty(len(weights), 2 * height - 1, 2 * width - 1, dtype=torch.float64)
+    for part, out in zip(weights.split(CHUNK), found.split(CHUNK), strict=True):
+        spectrum = torch.fft.rfft2(part.to(torch.float64).abs(), s=size)
+        pairs = torch.fft.irfft2(spectrum.abs().square().sum(1), s=size)
+        pairs[:, 0, 0] = 0
+        out.copy_(pairs.roll((height - 1, width - 1), (-2, -1))[:, : 2 * height - 1, : 2 * width - 1])
+    return found
+
+
 def fit_gaussians(pairs: Tensor, *, iterations: int = 100) -> Fit:
     """Least-squares fits of A exp(−dx²/2σx² − dy²/2σy²), centred, to S/max S over all d ≠ 0 (redman2025, App. A).
 

@@ -123,6 +123,8 @@ def show_rows(head: dict[str, Any], rows: list[dict[str, Any]], *, data: bool) -
     ]
     title = f"{show_line(head['layer'], 200)}: {head['units']} units, density {head['density']:.4g}"
     show(list(rows[0]), cells, title=title)
+    if head["density"] == 1:
+        print("Nothing is masked, and full masks all have the same width: widths are those of |w|.")
     if not data:
         print("Kurtosis and cavity scores need images: --data")
 
