@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-slow lint bench docs venv clean
+.PHONY: help demo test test-slow fuzz lint bench docs venv clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -16,6 +16,9 @@ test: .venv/ready  ## all tests but the slow ones, at most 10 minutes on 2 cores
 
 test-slow: .venv/ready  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow -n 2
+
+fuzz: .venv/ready  ## 10,000 odd inputs and a file of every hostile sort: a result or one line, and little memory
+	$(BIN)/python -m pytest -m slow tests/fuzz
 
 lint: .venv/ready  ## ruff and pyright
 	$(BIN)/ruff check .

@@ -65,7 +65,7 @@ ODD = ["2020-01-01", "true", "'a'", "[]", "{}", "1\nseed = 2", "'it''s", '"""', 
 lists = st.lists(numbers, max_size=3).map(lambda items: f"[{', '.join(items)}]")
 values = st.one_of(numbers, nested, tables, lists, odd_text, st.sampled_from(ODD))
 FIELDS = "seed steps task task.g task.side task.of task.of.of hidden rounds batch density score score.mode of of.seed"
-FIELDS = [*FIELDS.split(), *"steps.x inits kind sweep a..b . lr time net net.width".split()]
+FIELDS = [*FIELDS.split(), *["steps.x", "inits", "kind", "sweep", "a..b", ".", "lr", "time", "net", "net.width"]]
 keys = st.one_of(st.sampled_from(FIELDS), st.integers(30, 50).map(lambda n: ".".join("a" * n)))
 changes = st.lists(st.one_of(st.builds("{}={}".format, keys, values), odd_text), max_size=3)
 kinds = st.sampled_from([*modules("runs"), "toy", "x", ""])

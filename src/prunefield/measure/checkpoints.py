@@ -52,7 +52,7 @@ def read_layer(path: Path, shape: Sequence[int], name: str | None = None, mask: 
         raise UsageError(f"layer {name} of {path} is empty")
     wrong = int((~weight.isfinite()).sum())
     if wrong:
-        raise UsageError(f"layer {name} has {wrong} weights that are not finite, of {weight.numel()}; mend the file")
+        raise UsageError(f"layer {name} has {wrong} weights that are not finite, of {weight.numel()}; fix the file")
     left = find_mask(path, state, name)
     kept = weight != 0 if left is None else left != 0
     return Layer(name, weight, kept if mask is None else _read_mask(mask, name, weight))
@@ -106,9 +106,8 @@ def find_mask(path: Path, state: Mapping[str, Tensor], name: str) -> Tensor | No
     key = f"{name.removesuffix('_orig')}_mask"
     left = state.get(key)
     if left is not None and check_plain(path, key, left).shape != state[name].shape:
-        raise UsageError(
-            f"{key} of {path} is {tuple(left.shape)}, the weight {tuple(state[name].shape)}; mend the file"
-        )
+        shapes = f"{tuple(left.shape)}, the weight {tuple(state[name].shape)}"
+        raise UsageError(f"{key} of {path} is of shape {shapes}; save the state dict again")
     return left
 
 
