@@ -101,7 +101,7 @@ def test_the_command_takes_a_task(capsys):
         (np.random.default_rng(0).normal(size=(20, 8)), "at least 100 examples"),
         (np.zeros(5), "of shape (n, …)"),
         (np.array([["a", "b"]]), "real numbers"),
-        (np.array([[None, 1]], dtype=object), "without executing code"),
+        (np.array([[None, 1]], dtype=object), "safe to read"),
     ],
 )
 def test_bad_arrays_get_one_line(tmp_path, capsys, x, message):
