@@ -174,7 +174,7 @@ def test_the_command_reads_arrays(tmp_path, capsys):
         (np.random.default_rng(0).normal(size=(100, 2, 2, 2, 2)), "inputs are (N,), (height, width)"),
         (np.zeros(5), "of shape (n, …)"),
         (np.array([["a", "b"]]), "real numbers"),
-        (np.array([[None, 1]], dtype=object), "without executing code"),
+        (np.array([[None, 1]], dtype=object), "safe to read"),
     ],
 )
 def test_bad_arrays_get_one_line(tmp_path, capsys, x, message):
