@@ -6,7 +6,6 @@
 import json
 import math
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from filelock import FileLock, Timeout
 
 from prunefield.errors import StoreError, UsageError
-from prunefield.files import cannot, checksum, is_locked, make_folder, sync_folder, write_whole
+from prunefield.files import cannot, checksum, delete, is_locked, make_folder, sync_folder, write_whole
 from prunefield.plugin import hash_settings
 
 if TYPE_CHECKING:  # a list of runs needs no torch
@@ -241,12 +240,13 @@ class Folder:
         return "running" if is_locked(self.lock_path) else "stopped"
 
     def remove(self) -> None:
-        """Deletes the run; one that is being executed is left alone."""
+        """Deletes the run, or the link to it; one that is being executed is left alone."""
         try:
             with self.hold(timeout=0):
-                (self.path / "done.json").unlink(missing_ok=True)  # first, so that half a folder never looks finished
-                sync_folder(self.path)
-                shutil.rmtree(self.path)
+                if not self.path.is_symlink():
+                    delete(self.path / "done.json")  # first, so that half a folder never looks finished
+                    sync_folder(self.path)
+                delete(self.path)
         except Timeout:
             raise UsageError(f"{self.name} is being executed; stop it first") from None
         except OSError as error:
