@@ -141,13 +141,18 @@ class Folder:
             self._clear(*SAFE_POINTS, "progress")
 
     def fail(self, message: str, traceback: str, records: "list[Record]") -> None:
-        """Writes why the run failed, and what it had recorded until then."""
+        """Writes why the run failed, and what it had recorded until then if that can be stored."""
         from prunefield.packing import blank_infinite, name_tensors, pack
 
-        values = [{key: blank_infinite(value) for key, value in record.values.items()} for record in records]
-        found = {"message": message, "traceback": traceback, "records": values}
-        write_whole(self.path / "failure.safetensors", pack(name_tensors(records), {}))
-        write_whole(self.path / "failure.json", encode_table(found))
+        texts = {"message": message, "traceback": traceback}
+        found = {key: text.encode(errors="backslashreplace").decode() for key, text in texts.items()}
+        try:
+            values = [{key: blank_infinite(value) for key, value in record.values.items()} for record in records]
+            tensors, table = pack(name_tensors(records), {}), encode_table({**found, "records": values})
+        except Exception:  # a record that cannot be stored may be the very reason of the failure
+            tensors, table = pack({}, {}), encode_table({**found, "records": []})
+        write_whole(self.path / "failure.safetensors", tensors)
+        write_whole(self.path / "failure.json", table)
 
     def show_progress(self, fraction: float) -> None:
         """For progress bars in any process; losing it would harm nothing, so it is not written with care."""
