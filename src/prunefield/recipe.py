@@ -25,20 +25,22 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     the augmentation of a step come from streams that seed, names and step alone decide.
     """
 
-    epochs: int = Field(default=160, ge=0, description="how often every example is seen")
-    batch: int = Field(default=128, ge=2, description="examples per step, at most")
-    optimiser: Literal["sgd", "adam"] = Field(default="sgd", description="the rule of a step")
-    rate: float = Field(default=0.1, gt=0, description="learning rate at the start")
+    epochs: int = Field(default=160, ge=0, description="number of times each example is seen")
+    batch: int = Field(default=128, ge=2, description="maximum number of examples per step")
+    optimiser: Literal["sgd", "adam"] = Field(default="sgd", description="the update rule")
+    rate: float = Field(default=0.1, gt=0, description="initial learning rate")
     drops: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
-        default=(0.5, 0.75), description="after which fractions of the epochs the rate drops"
+        default=(0.5, 0.75), description="fractions of the epochs after which the learning rate drops"
     )
-    factor: float = Field(default=0.1, gt=0, le=1, description="by which it drops")
-    warmup: int = Field(default=0, ge=0, description="steps in which the rate rises linearly from zero")
-    momentum: float = Field(default=0.9, ge=0, lt=1, description="of sgd")
-    nesterov: bool = Field(default=False, description="whether momentum looks ahead")
-    weight_decay: float = Field(default=1e-4, ge=0, description="times a weight is added to its gradient")
-    pad: int = Field(default=4, ge=0, description="pixels by which images are shifted at most; 0: they are not")
-    flip: bool = Field(default=True, description="mirror every other image, by chance")
+    factor: float = Field(default=0.1, gt=0, le=1, description="factor by which the learning rate drops")
+    warmup: int = Field(default=0, ge=0, description="steps over which the learning rate rises linearly from zero")
+    momentum: float = Field(default=0.9, ge=0, lt=1, description="momentum of sgd")
+    nesterov: bool = Field(default=False, description="whether to use Nesterov momentum")
+    weight_decay: float = Field(
+        default=1e-4, ge=0, description="L2 penalty: this factor times a weight is added to its gradient"
+    )
+    pad: int = Field(default=4, ge=0, description="maximum shift of an image in pixels; 0 turns shifts off")
+    flip: bool = Field(default=True, description="mirror each image with probability 1/2")
 
     @model_validator(mode="after")
     def _check_nesterov(self) -> "Recipe":

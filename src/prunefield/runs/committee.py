@@ -29,19 +29,23 @@ class Committee(Run):
     """
 
     task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
-    seed: int = Field(default=0, ge=0, description="the seed of first weights and data")
-    inits: int = Field(default=1, ge=1, description="how many networks are trained side by side")
-    hidden: int = Field(default=10, ge=1, description="the hidden units K of each network")
+    seed: int = Field(default=0, ge=0, description="seed of the initial weights and the data")
+    inits: int = Field(default=1, ge=1, description="number of networks trained in parallel")
+    hidden: int = Field(default=10, ge=1, description="number of hidden units K of each network")
     activation: Activation = Field(default="sigmoid", description="σ: relu, sigmoid, or erf of a/√2")
-    bias: bool = Field(default=True, description="whether the hidden units have biases that learn")
-    second: Literal["fixed", "learnt"] = Field(default="fixed", description="the second layer: 1/K, or learnt")
-    init_scale: float = Field(default=0.1, gt=0, description="first weights have the variance init_scale·2/(N+K)")
+    bias: bool = Field(default=True, description="whether the hidden units have trainable biases")
+    second: Literal["fixed", "learnt"] = Field(
+        default="fixed", description="the second layer: fixed at 1/K, or trained"
+    )
+    init_scale: float = Field(default=0.1, gt=0, description="variance of the initial weights: init_scale·2/(N+K)")
     rate: float = Field(default=100.0, gt=0, description="the learning rate τ; gradients are of the order of 1/K")
-    batch: int = Field(default=1000, ge=1, description="examples in a step")
-    fresh: bool = Field(default=True, description="a new batch for each step; otherwise one batch is kept")
-    steps: int = Field(default=5000, ge=1, description="how many steps")
-    record_every: int = Field(default=100, ge=1, description="steps between two records; the last is always recorded")
-    dtype: Literal["float64", "float32"] = Field(default="float64", description="the precision of the dynamics")
+    batch: int = Field(default=1000, ge=1, description="examples per step")
+    fresh: bool = Field(default=True, description="draw a new batch for each step; otherwise reuse one batch")
+    steps: int = Field(default=5000, ge=1, description="number of steps")
+    record_every: int = Field(default=100, ge=1, description="steps between records; the last step is always recorded")
+    dtype: Literal["float64", "float32"] = Field(
+        default="float64", description="floating-point precision of the dynamics"
+    )
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         data = state.generator(self.seed, "data")

@@ -25,8 +25,8 @@ class Draws(Run):
     """
 
     task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
-    number: int = Field(default=4000, ge=2, description="how many examples of each class")
-    seed: int = Field(default=0, ge=0, description="the seed of the examples")
+    number: int = Field(default=4000, ge=2, description="number of examples of each class")
+    seed: int = Field(default=0, ge=0, description="seed of the examples")
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         task = self.task

@@ -33,7 +33,7 @@ class Enumeration(Run):
     examples: int = Field(default=1, ge=1, description="number of examples n")
     kept: int = Field(default=1, ge=1, description="number of draws s of Algorithm 1")
     nodes: int = Field(default=32, ge=4, le=200, description="quadrature nodes for each length")
-    draws: int = Field(default=20_000, ge=2, description="Gaussian matrices X to draw")
+    draws: int = Field(default=20_000, ge=2, description="number of Gaussian matrices X to draw")
     seed: int = Field(default=0, ge=0, description="seed of the matrices")
 
     @model_validator(mode="after")

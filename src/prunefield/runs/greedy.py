@@ -36,11 +36,11 @@ class Greedy(Run):
     """
 
     of: Annotated[Imp, Nested()] = Field(description="the imp run whose rewind point and counts are taken")
-    goal: Goal = Field(default="kurtosis", description="what is increased")
+    goal: Goal = Field(default="kurtosis", description="the quantity to increase")
     scored: int = Field(default=500, ge=4, description="training images of each class to score with")
-    parts: int = Field(default=1, ge=1, description="scorings in a round; with more of them it is the greedier")
+    parts: int = Field(default=1, ge=1, description="scoring passes per round; more of them make the search greedier")
     per_class: int = Field(default=50, ge=4, description="held-out images of each class to measure with")
-    top: int = Field(default=120, ge=1, description="how many of the most connected units make up the mean width")
+    top: int = Field(default=120, ge=1, description="number of most connected units in the mean width")
 
     def seconds(self) -> float:
         # Measured: a scoring as in `cavity`, a fit of widths as in `widths`, and products for the kurtosis.

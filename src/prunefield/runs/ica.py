@@ -21,10 +21,10 @@ class Ica(Run):
     """
 
     task: Task = Field(description="where the inputs come from; labels are not used")
-    seed: int = Field(default=0, ge=0, description="the seed of the data and of the first directions")
-    components: int = Field(default=40, ge=1, description="how many components")
-    samples: int = Field(default=100_000, ge=2, description="how many inputs")
-    iterations: int = Field(default=200, ge=1, description="the most iterations")
+    seed: int = Field(default=0, ge=0, description="seed of the data and of the initial directions")
+    components: int = Field(default=40, ge=1, description="number of components")
+    samples: int = Field(default=100_000, ge=2, description="number of inputs")
+    iterations: int = Field(default=200, ge=1, description="maximum number of iterations")
 
     @model_validator(mode="after")
     def _check(self) -> "Ica":

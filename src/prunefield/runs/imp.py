@@ -39,34 +39,32 @@ class Imp(Run):
     learnt. Held-out labels stay true.
     """
 
-    version: ClassVar[int] = 2  # steps are computed by hand, which rounds otherwise than autograd
+    version: ClassVar[int] = 2  # steps are computed by hand, which rounds differently from autograd
 
     task: Task = Field(default=Leaves(), description="where the images come from")
     images: int | None = Field(
-        default=None, ge=1, description="how many images there are to train on; none: new ones without end"
+        default=None, ge=1, description="size of a fixed training set; by default every batch has new images"
     )
-    labels: Literal["true", "random"] = Field(default="true", description="labels to train with: the task's, or chance")
+    labels: Literal["true", "random"] = Field(default="true", description="training labels: the task's own, or random")
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        default=(1024, 1024), min_length=1, description="hidden widths"
+        default=(1024, 1024), min_length=1, description="widths of the hidden layers"
     )
     batch_norm: bool = Field(default=True, description="normalise the input of every linear layer")
-    init: Init = Field(default="glorot-normal", description="law of the first weights; biases begin at zero")
-    init_scale: float = Field(default=1.0, gt=0, description="factor on the first weights")
-    steps: int = Field(default=40_000, ge=1, description="T, training steps of a round")
-    rewind: int = Field(
-        default=1_000, ge=0, description="the step of round 0 to whose weights every later round goes back"
-    )
+    init: Init = Field(default="glorot-normal", description="distribution of the initial weights; biases start at zero")
+    init_scale: float = Field(default=1.0, gt=0, description="factor applied to the initial weights")
+    steps: int = Field(default=40_000, ge=1, description="T, training steps per round")
+    rewind: int = Field(default=1_000, ge=0, description="step of round 0 to whose weights every later round rewinds")
     retrain: Literal["full", "rest"] = Field(
-        default="full", description="later rounds take T steps, or T − rewind as Sec. 2.1"
+        default="full", description="later rounds take T steps (full), or T − rewind as in Sec. 2.1 (rest)"
     )
     batch: int = Field(default=40, ge=2, description="images per step")
     rate: float = Field(default=0.1, gt=0, description="learning rate")
-    rounds: int = Field(default=10, ge=1, le=255, description="rounds of pruning")
+    rounds: int = Field(default=10, ge=1, le=255, description="number of pruning rounds")
     fraction: float = Field(
-        default=0.3, gt=0, lt=1, description="fraction of the remaining entries that a round removes"
+        default=0.3, gt=0, lt=1, description="fraction of the remaining entries that each round removes"
     )
     scope: prune.Scope = Field(default="layer", description="one threshold per layer, or one for all layers")
-    held_out: int = Field(default=2_000, ge=1, description="images of each accuracy: held out, and trained on")
+    held_out: int = Field(default=2_000, ge=1, description="number of images for each accuracy (held-out and training)")
     seed: int = Field(default=0, ge=0, description="seed of weights and images")
 
     @model_validator(mode="after")

@@ -32,10 +32,10 @@ class Kurtosis(Run):
 
     of: Annotated[Imp, Nested()] = Field(description="the imp run whose masks are measured")
     per_class: int = Field(default=50, ge=4, description="held-out images of each class")
-    layer: int = Field(default=0, ge=0, description="which hidden layer, from 0")
+    layer: int = Field(default=0, ge=0, description="index of the hidden layer, starting at 0")
     statistics: Literal["masked", "dense"] = Field(
         default="masked",
-        description="batch norm after layer 0: moments of the masked net's activity, or the dense net's",
+        description="batch norm after layer 0: use the moments of the masked net's activity, or the dense net's",
     )
 
     @model_validator(mode="after")

@@ -29,10 +29,10 @@ class LinearScores(Run):
 
     dimension: int = Field(default=50, ge=2, description="number of weights d")
     examples: int = Field(default=128, ge=1, description="number of examples n")
-    data: Literal["dense", "single"] = Field(default="dense", description="all entries of X, or one non-zero per row")
+    data: Literal["dense", "single"] = Field(default="dense", description="X dense, or with one non-zero entry per row")
     label: float = Field(default=1.0, ge=0, description="standard deviation of the labels")
-    density: float = Field(default=0.1, gt=0, lt=1, description="share of weights that the compared masks keep")
-    cases: int = Field(default=20, ge=1, description="models to draw")
+    density: float = Field(default=0.1, gt=0, lt=1, description="fraction of weights that the compared masks keep")
+    cases: int = Field(default=20, ge=1, description="number of models to draw")
     seed: int = Field(default=0, ge=0, description="seed of inputs, weights and labels")
 
     def __call__(self, state: State) -> Iterator[Record | None]:

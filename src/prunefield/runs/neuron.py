@@ -27,15 +27,17 @@ class Neuron(Run):
     """
 
     task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
-    seed: int = Field(default=0, ge=0, description="the seed of first weights and data")
-    inits: int = Field(default=8, ge=1, description="how many first weights are trained side by side")
-    init_scale: float = Field(default=1e-3, gt=0, description="first weights have the variance init_scale·2/(N+1)")
+    seed: int = Field(default=0, ge=0, description="seed of the initial weights and the data")
+    inits: int = Field(default=8, ge=1, description="number of initialisations trained in parallel")
+    init_scale: float = Field(default=1e-3, gt=0, description="variance of the initial weights: init_scale·2/(N+1)")
     rate: float = Field(default=0.05, gt=0, description="the learning rate τ")
-    batch: int = Field(default=500, ge=1, description="examples in a step")
-    fresh: bool = Field(default=True, description="a new batch for each step; otherwise one batch is kept")
-    steps: int = Field(default=2000, ge=1, description="how many steps")
-    record_every: int = Field(default=10, ge=1, description="steps between two records; the last is always recorded")
-    dtype: Literal["float64", "float32"] = Field(default="float64", description="the precision of the dynamics")
+    batch: int = Field(default=500, ge=1, description="examples per step")
+    fresh: bool = Field(default=True, description="draw a new batch for each step; otherwise reuse one batch")
+    steps: int = Field(default=2000, ge=1, description="number of steps")
+    record_every: int = Field(default=10, ge=1, description="steps between records; the last step is always recorded")
+    dtype: Literal["float64", "float32"] = Field(
+        default="float64", description="floating-point precision of the dynamics"
+    )
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         task, dtype = self.task, DTYPES[self.dtype]

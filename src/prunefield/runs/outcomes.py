@@ -28,13 +28,17 @@ class Outcomes(Run):
     examples: int = Field(default=3, ge=1, description="number of examples n")
     kept: int = Field(default=2, ge=1, description="number of draws s of Algorithm 1")
     tau: float = Field(default=0.0, ge=0, description="distance of the trained weights: Δ ~ τ·N(0, I)")
-    fresh: bool = Field(default=False, description="make the mask from other inputs than the error is measured on")
-    cases: int = Field(default=100, ge=1, description="X, w0 and w⋆ to draw")
-    rivals: int = Field(default=50, ge=1, description="probabilities to try against Eq. 2 in each case")
+    fresh: bool = Field(
+        default=False, description="make the mask from inputs other than those on which the error is measured"
+    )
+    cases: int = Field(default=100, ge=1, description="number of cases (X, w0, w⋆) to draw")
+    rivals: int = Field(
+        default=50, ge=1, description="number of alternative probabilities to compare with Eq. 2 in each case"
+    )
     start: tuple[float, ...] = Field(default=(), description="initial weights w0; empty: drawn from N(0, I)")
     end: tuple[float, ...] = Field(default=(), description="trained weights w⋆; empty: w0 + τ·N(0, I)")
     inputs: tuple[tuple[float, ...], ...] = Field(default=(), description="X by rows; empty: drawn from N(0, I)")
-    seed: int = Field(default=0, ge=0, description="seed of inputs, weights and rivals")
+    seed: int = Field(default=0, ge=0, description="seed of the inputs, weights and alternative probabilities")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

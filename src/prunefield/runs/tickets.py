@@ -32,18 +32,21 @@ class Tickets(Run):
     """
 
     task: Task = Field(description="where the images come from")
-    images: int = Field(default=10_000, ge=2, description="how many of a task without end")
-    net: Architecture = Field(description="the network")
-    recipe: Recipe = Field(description="the training of a level")
-    density: float = Field(gt=0, lt=1, description="ρ, the kept fraction after the last level")
-    levels: int = Field(ge=1, description="L, how often is trained and pruned")
+    images: int = Field(default=10_000, ge=2, description="number of images, for a task that can generate any number")
+    net: Architecture = Field(description="the network architecture")
+    recipe: Recipe = Field(description="the training recipe of each level")
+    density: float = Field(gt=0, lt=1, description="ρ, the fraction kept after the last level")
+    levels: int = Field(ge=1, description="L, the number of train-and-prune levels")
     head: float | None = Field(
-        default=None, gt=0, le=1, description="the last layer's own density after the last level; none: as the others"
+        default=None,
+        gt=0,
+        le=1,
+        description="density of the last layer after the last level; by default the same as the others",
     )
-    scope: Scope = Field(default="global", description="how kept weights are shared out over the layers")
-    rewind: int = Field(default=0, ge=0, description="the step of level 0 to whose weights all levels go back")
-    held_out: int = Field(default=2_000, ge=1, description="images of an accuracy")
-    seed: int = Field(default=0, ge=0, description="seed of weights and images")
+    scope: Scope = Field(default="global", description="how the kept weights are allocated to layers")
+    rewind: int = Field(default=0, ge=0, description="step of level 0 to whose weights all levels rewind")
+    held_out: int = Field(default=2_000, ge=1, description="number of images for each accuracy")
+    seed: int = Field(default=0, ge=0, description="seed of the weights and images")
 
     @model_validator(mode="after")
     def _check_rewind(self) -> "Tickets":

@@ -25,8 +25,10 @@ class Widths(Run):
     version: ClassVar[int] = 2  # fits stop unit by unit, which changes the last digits
 
     of: Annotated[Imp, Nested()] = Field(description="the imp run whose masks are measured")
-    top: int = Field(default=120, ge=1, description="how many of the most connected units make up the first average")
-    least: int = Field(default=10, ge=2, description="kept inputs that a unit of the second average needs")
+    top: int = Field(default=120, ge=1, description="number of most connected units in the first average")
+    least: int = Field(
+        default=10, ge=2, description="minimum number of kept inputs for a unit to enter the second average"
+    )
 
     def seconds(self) -> float:
         # Measured: about 0.25 ms a unit and mask at 32×32, fit and transform together; half a second compiles or loads.

@@ -53,7 +53,7 @@ class Finite(Task):
     """A task with so many training and so many test examples and no more."""
 
     limit: int | None = Field(
-        default=None, ge=1, description="train on the first so many training examples only [default: on all]"
+        default=None, ge=1, description="train on the first `limit` training examples only [default: all]"
     )
 
     @abstractmethod

@@ -17,7 +17,7 @@ class Discrimination(Task):
     each example.
     """
 
-    size: int = Field(default=40, ge=4, description="the number of sites N on the ring, or on each side of a torus")
+    size: int = Field(default=40, ge=4, description="number of sites N on the ring, or along each side of the torus")
 
     @property
     def shape(self) -> tuple[int, ...]:

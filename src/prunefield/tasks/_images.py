@@ -29,7 +29,8 @@ class Images(Finite):
     """
 
     standardise: Literal["pixel", "channel"] = Field(
-        default="pixel", description="whether each pixel or only each channel has a mean μ and a deviation s of its own"
+        default="pixel",
+        description="standardise each pixel, or each channel, with its own mean μ and standard deviation s",
     )
 
     def folder(self) -> Path:

@@ -32,13 +32,15 @@ class Clone(Task):
     ((40,), 2, torch.Size([3, 40]))
     """
 
-    of: Task = Field(default=Leaves(), description="the task that is cloned")
-    per_class: int = Field(default=100, ge=2, description="examples of each class to which the Gaussian is fitted")
-    joint: bool = Field(default=False, description="keep the covariance between channels, too")
-    clip: bool = Field(default=False, description="round to grey levels and clip to 0 … 255; only for images")
-    shrinkage: float = Field(default=0.0, ge=0, le=1, description="share λ of the covariance that is made white")
+    of: Task = Field(default=Leaves(), description="the task to clone")
+    per_class: int = Field(
+        default=100, ge=2, description="number of examples of each class to which the Gaussian is fitted"
+    )
+    joint: bool = Field(default=False, description="also keep the covariance between channels")
+    clip: bool = Field(default=False, description="round to grey levels and clip to 0 … 255 (images only)")
+    shrinkage: float = Field(default=0.0, ge=0, le=1, description="weight λ of the white component in the covariance")
     jitter: float = Field(default=1e-3, ge=0, description="variance added to each value, in grey levels squared")
-    seed: int = Field(default=0, description="which examples the Gaussian is fitted to")
+    seed: int = Field(default=0, description="seed that selects the examples to which the Gaussian is fitted")
 
     @model_validator(mode="after")
     def _check_clip(self) -> "Clone":

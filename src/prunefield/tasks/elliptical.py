@@ -24,11 +24,11 @@ class Elliptical(Latent):
     """
 
     law: Literal["student-t", "shell", "extreme", "table"] = Field(
-        default="student-t", description="the law of the radius R"
+        default="student-t", description="distribution of the radius R"
     )
-    nu: float = Field(default=3.0, le=1e4, description="the degrees of freedom ν of student-t, above 2")
+    nu: float = Field(default=3.0, le=1e4, description="degrees of freedom ν of student-t, above 2")
     radii: tuple[float, ...] = Field(
-        default=(), description="for the law table: radii of any scale, such as quantiles, each as likely as the others"
+        default=(), description="for law = table: equally likely radii of any scale, such as quantiles"
     )
 
     @model_validator(mode="after")

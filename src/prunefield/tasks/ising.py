@@ -22,14 +22,12 @@ class Ising(Discrimination):
 
     version: ClassVar[int] = 2  # the exact sampler takes other random numbers
     couplings: tuple[float, ...] = Field(
-        default=(0.3, 0.7), min_length=2, description="the coupling J of each class, stronger from class to class"
+        default=(0.3, 0.7), min_length=2, description="coupling J of each class, in increasing order"
     )
     sampler: Literal["exact", "gibbs"] = Field(
-        default="exact", description="exact, or for comparison a Markov chain that may not have come to equilibrium"
+        default="exact", description="exact, or for comparison a Markov chain that may not have equilibrated"
     )
-    sweeps: int = Field(
-        default=50, ge=1, description="for gibbs: how often every spin is drawn anew, from a random start"
-    )
+    sweeps: int = Field(default=50, ge=1, description="for gibbs: number of sweeps from a random start")
 
     @model_validator(mode="after")
     def _check(self) -> "Ising":

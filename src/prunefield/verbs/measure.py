@@ -1,9 +1,9 @@
-"""Measure the receptive fields of a network of your own: widths, IPR, kurtosis, cavity scores.
+"""Measure the receptive fields of your own network: widths, IPR, kurtosis, cavity scores.
 
-WEIGHTS is a .safetensors file, a torch state dict (read without executing anything) or a .npy array; measured is one
-matrix (units, inputs) of it, as a rule the first layer of a fully connected net. Kurtosis and cavity scores need
---data, prepared as the network gets it. With --out the numbers of every unit, the scores of every weight and a picture
-of the fields are written to a folder.
+WEIGHTS is a .safetensors file, a torch state dict (read without executing anything) or a .npy array. One matrix (units,
+inputs) in it is measured, usually the first layer of a fully connected net. Kurtosis and cavity scores need --data,
+preprocessed as for the network. With --out, the values of every unit, the scores of every weight and a picture of the
+fields are written to a folder.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -24,14 +24,33 @@ SHOWN, ACROSS = 120, 15  # fields in the picture, as in Fig. 1 of redman2025
 
 def add_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("weights", type=Path, metavar="WEIGHTS", help="FILE.safetensors, FILE.npy, or a state dict of torch.save")
-    add("--mask", type=Path, metavar="FILE", help="which weights are kept: of `prune`, or .npy [default: the non-zero]")
-    add("--layer", metavar="NAME", help="its name in the file [default: the first matrix whose inputs fit the shape]")
-    add("--shape", default="3,32,32", metavar="N,N,…", help="of one input: channels, height, width [default: 3,32,32]")
+    add(
+        "weights",
+        type=Path,
+        metavar="WEIGHTS",
+        help="FILE.safetensors, FILE.npy, or a state dict saved with torch.save",
+    )
+    add(
+        "--mask",
+        type=Path,
+        metavar="FILE",
+        help="a mask written by `prune`, or a .npy array [default: the non-zero weights are kept]",
+    )
+    add(
+        "--layer",
+        metavar="NAME",
+        help="name of the layer in the file [default: the first matrix whose inputs fit --shape]",
+    )
+    add(
+        "--shape",
+        default="3,32,32",
+        metavar="N,N,…",
+        help="shape of one input: channels, height, width [default: 3,32,32]",
+    )
     add("--data", metavar="FILE|TASK", help="FILE.npz with x and y, FILE.npy, or a task such as leaves,side=32")
-    add("--per-class", type=int, default=50, metavar="N", help="images of each class [default: 50]")
-    add("--seed", type=int, default=0, help="of a task's images [default: 0]")
-    add("--out", type=Path, metavar="DIR", help="a folder for units.json, scores.safetensors and fields.svg")
+    add("--per-class", type=int, default=50, metavar="N", help="number of images of each class [default: 50]")
+    add("--seed", type=int, default=0, help="seed of a task's images [default: 0]")
+    add("--out", type=Path, metavar="DIR", help="output folder for units.json, scores.safetensors and fields.svg")
     add_json(parser)
 
 

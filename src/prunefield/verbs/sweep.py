@@ -18,7 +18,7 @@ MANY = 10_000  # runs that nobody asks for by mistake
 
 def add_options(parser: ArgumentParser) -> None:
     run.add_options(parser)
-    parser.add_argument("--yes", action="store_true", help=f"also if there are more than {MANY:,} runs")
+    parser.add_argument("--yes", action="store_true", help=f"execute even if there are more than {MANY:,} runs")
 
 
 def execute(args: Namespace) -> int:
