@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
     except (MemoryError, RuntimeError) as error:
         if not _is_memory(error):
             raise
-        return _complain(f"not enough memory on this machine: {error}; ask for less", 1)
+        return _complain(f"not enough memory on this machine: {error}; reduce the size of the problem", 1)
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -66,7 +66,7 @@ def _leave(*_: object) -> NoReturn:
     A KeyboardInterrupt could not do this: libraries that are being loaded swallow it or break in strange ways.
     """
     show_cursor = "\r\x1b[?25h" if sys.stderr.isatty() else "\n"
-    os.write(2, f"{show_cursor}prunefield: interrupted; the same command goes on from here\n".encode())
+    os.write(2, f"{show_cursor}prunefield: interrupted; run the same command to continue from here\n".encode())
     os._exit(130)
 
 
@@ -104,6 +104,6 @@ def overview(verbs: dict[str, str]) -> str:
             "",
             *lines,
             "",
-            "`prunefield COMMAND --help` explains a command; start with: prunefield reproduce --scale smoke",
+            "`prunefield COMMAND --help` explains a command. To begin, run: prunefield reproduce --scale smoke",
         )
     )

@@ -14,7 +14,7 @@ def write_whole(path: Path, data: bytes | bytearray, *, keep: Path | None = None
     With `keep`, the old file is not lost but moves there; for a moment `path` does not exist, then.
     """
     if not path.name or path.is_dir():  # such as `.`
-        raise UsageError(f"cannot write {path}: it is a folder; name a file with {chosen_by}")
+        raise UsageError(f"cannot write {path}: it is a folder; choose a file with {chosen_by}")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with temporary.open("wb") as file:
@@ -81,8 +81,8 @@ def cannot(what: str, path: Path, error: OSError, *, chosen_by: str = "--out") -
     """
     reason = (error.strerror or str(error)).lower()
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"cannot {what} {path}: {reason}; make room and run the same command again, it resumes")
-    return UsageError(f"cannot {what} {path}: {reason}; name another folder with {chosen_by}")
+        return StoreError(f"cannot {what} {path}: {reason}; free some space and run the same command again to resume")
+    return UsageError(f"cannot {what} {path}: {reason}; choose another folder with {chosen_by}")
 
 
 def cannot_read(path: Path, error: OSError | ValueError) -> UsageError:

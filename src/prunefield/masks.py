@@ -221,15 +221,18 @@ class Mask(Mapping[str, Tensor]):
         except KeyError:
             raise UsageError(f"{path} is a safetensors file but not a mask; masks are written by Mask.save") from None
         except (SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise UsageError(f"{path} is cut short or not a mask of Mask.save ({error})") from None
+            raise UsageError(f"{path} is truncated or not a mask written by Mask.save ({error})") from None
         if made not in (1, _FORMAT):
-            raise UsageError(f"{path} is a mask of format {made!r}; this prunefield knows 1 and {_FORMAT}: upgrade it")
+            raise UsageError(
+                f"{path} is a mask of format {made!r}; this version of prunefield reads formats 1 and {_FORMAT}: "
+                "upgrade it"
+            )
         if _digest(bits, shapes if made == _FORMAT else None) != digest:
-            raise UsageError(f"{path} is damaged: its bits are not those that were written; make the mask again")
+            raise UsageError(f"{path} is damaged: its bits are not those that were written; create the mask again")
         try:
             return cls({name: unpack(bits[name], shape) for name, shape in shapes.items()})
         except UsageError as error:
-            raise UsageError(f"{path} is damaged: {error}; make the mask again") from None
+            raise UsageError(f"{path} is damaged: {error}; create the mask again") from None
 
 
 def _shapes(scores: Mapping[str, Tensor]) -> dict[str, torch.Size]:

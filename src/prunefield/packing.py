@@ -41,7 +41,7 @@ def unpack_safe_point(run: str, data: bytes) -> SafePoint:
     """The safe point in `data`; ValueError says what is wrong with it."""
     at = data.find(SEAL) + len(SEAL)
     if checksum(data[:at] + BLANK + data[at + len(BLANK) :]).encode() != data[at : at + len(BLANK)]:
-        raise ValueError("its bytes do not match its checksum, or it has none")
+        raise ValueError("its bytes do not match its checksum, or it has no checksum")
     tensors, values = unpack(data)
     if values["run"] != run:
         raise ValueError(f"it belongs to {values['run']}")

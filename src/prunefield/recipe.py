@@ -121,7 +121,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
             optimiser.zero_grad()
             found = functional.cross_entropy(net(x), y) if loss is None else loss(net, Batch(x, y))
             if not math.isfinite(value := found.item()):
-                raise RunError(f"the loss is {value} at step {step + 1}; a smaller rate than {self.rate} may help")
+                raise RunError(f"the loss is {value} at step {step + 1}; a learning rate below {self.rate} may help")
             found.backward()
             optimiser.step()
             yield step + 1, value

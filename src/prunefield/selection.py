@@ -33,7 +33,7 @@ def count(size: int, density: Density) -> int:
     except (ValueError, ZeroDivisionError):
         exact = Fraction(0)
     if not 0 < exact <= 1:
-        raise UsageError(f"density is the kept fraction, above 0 and at most 1, got {density}")
+        raise UsageError(f"density is the kept fraction, above 0 and at most 1 (got {density})")
     return size - int((1 - exact) * size)
 
 
@@ -120,15 +120,17 @@ def checked(scores: Mapping[str, Tensor], *, dead: bool = False) -> dict[str, Te
     flat = {}
     for name, score in scores.items():
         if score.is_complex():
-            raise UsageError(f"the scores of {name!r} are complex numbers, which have no order; take their sizes")
+            raise UsageError(
+                f"the scores of {name!r} are complex numbers, which have no order; use their absolute values"
+            )
         values = score.detach().flatten().to("cpu", torch.float64 if wide else torch.float32)
         # A finite sum has finite terms, and is found ten times as fast; one that is not zero has a term that is not.
         total = values.sum().item()
         if not isfinite(total) and not values.isfinite().all():
             raise UsageError(f"the scores of {name!r} are not all finite; look for an overflow in the network")
         if not dead and total == 0 and len(values) and not torch.count_nonzero(values):
-            advice = f"look for dead or saturated units, for an underflow (synflow: double=True), or set skip={name!r}"
-            raise UsageError(f"all scores of {name!r} are zero: no gradient or no weight is there; {advice}")
+            advice = f"look for dead or saturated units or an underflow (synflow: double=True), or set skip={name!r}"
+            raise UsageError(f"all scores of {name!r} are zero: there is no gradient or no weight; {advice}")
         flat[name] = values
     return flat
 
@@ -149,9 +151,9 @@ def select(
     room = {name: int(np.count_nonzero(alive[name])) if name in alive else size for name, size in sizes.items()}
     number = count(sum(sizes.values()), density)
     if floor < 0 or (scope != "layer" and sum(min(floor, free) for free in room.values()) > number):
-        raise UsageError(f"floor {floor} in each of {len(sizes)} layers does not fit {number} kept weights in all")
+        raise UsageError(f"floor {floor} in each of {len(sizes)} layers is more than the {number} weights kept in all")
     if scope != "layer" and number > sum(room.values()):
-        raise UsageError(f"density {density} asks for {number} weights, the mask leaves only {sum(room.values())}")
+        raise UsageError(f"density {density} asks for {number} weights, but the mask leaves only {sum(room.values())}")
     if scope == "global":
         return _globally(flat, number, alive, {name: min(floor, free) for name, free in room.items()})
     if scope == "layer":
@@ -161,7 +163,7 @@ def select(
     for name, asked in counts.items():
         if asked > room[name]:
             message = f"density {density} asks for {asked} weights of {name!r}"
-            raise UsageError(f"{message}, the mask leaves {room[name]}")
+            raise UsageError(f"{message}, but the mask leaves {room[name]}")
     return {name: largest(values, counts[name], alive.get(name)) for name, values in flat.items()}
 
 
@@ -238,7 +240,7 @@ def chances(values: Tensor, name: str, reduce: Reduction | None, alpha: float) -
         raise unknown("reduction", reduce, get_args(Reduction))
     if reduce is None and len(values) and values.min() < 0:
         advice = ", ".join(f"reduce={how!r}" for how in get_args(Reduction))
-        raise UsageError(f"sampling needs scores ≥ 0, {name!r} has negative ones; choose {advice}")
+        raise UsageError(f"sampling needs scores ≥ 0, but {name!r} has negative ones; choose {advice}")
     if reduce == "abs":
         values = values.abs()
     elif reduce == "shift":

@@ -25,7 +25,7 @@ def check_claim(what: object, claimed: int, stored: int) -> None:
     """Refuses `what` if it claims more memory than `stored` bytes of a file may."""
     if claimed > max(read_limit(), RATIO * stored):
         raise UsageError(
-            f"{what} would take {show_bytes(claimed)} of memory, and there are {show_bytes(stored)} of it in the file; "
+            f"{what} would take {show_bytes(claimed)} of memory, but the file has only {show_bytes(stored)} of it; "
             f"if you trust it, set {VARIABLE}={-(-claimed // 10**9)}G"
         )
 
@@ -37,7 +37,7 @@ def check_demand(what: str, claimed: int) -> None:
     except (AttributeError, ValueError, OSError):  # not known on every system
         return
     if claimed > have:
-        raise UsageError(f"{what} would take {show_bytes(claimed)} of memory, this machine has {show_bytes(have)}")
+        raise UsageError(f"{what} would take {show_bytes(claimed)} of memory, but this machine has {show_bytes(have)}")
 
 
 def read_limit() -> int:
@@ -45,7 +45,7 @@ def read_limit() -> int:
     text = os.environ.get(VARIABLE) or str(FREE)
     found = re.fullmatch(r"([0-9]{1,18})([KMGT]?)B?", text.strip().upper())
     if not found:
-        raise UsageError(f"{VARIABLE} is a number of bytes such as 500M or 8G, got {text!r}")
+        raise UsageError(f"{VARIABLE} must be a number of bytes such as 500M or 8G, not {text!r}")
     return int(found[1]) * UNITS[found[2]]
 
 
@@ -89,7 +89,7 @@ def check_safetensors(path: Path) -> None:
     with path.open("rb") as file:
         header = int.from_bytes(file.read(8), "little")
     if not 2 <= header <= min(HEADER, size - 8):
-        raise UsageError(f"{path} is cut short or not a .safetensors file: its header claims {show_bytes(header)}")
+        raise UsageError(f"{path} is truncated or not a .safetensors file: its header claims {show_bytes(header)}")
     check_claim(path, size, stored)
 
 
@@ -101,7 +101,7 @@ def read_start(path: Path, most: int, what: str) -> bytes:
     except (OSError, ValueError) as error:
         raise cannot_read(path, error) from None
     if len(content) > most:
-        raise UsageError(f"{path} has more than {show_bytes(most)}; {what} has not")
+        raise UsageError(f"{path} is larger than {show_bytes(most)}, too large for {what}")
     return content
 
 

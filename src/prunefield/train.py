@@ -45,9 +45,9 @@ def train(
         x, y = draw()
         loss = _descend_(net, x, y, rate, factors) if plain is None else descend_(plain, x, y, rate, factors)
         if not math.isfinite(loss):
-            raise RunError(f"the loss is {loss} at step {step}; a smaller rate than {rate} may help")
+            raise RunError(f"the loss is {loss} at step {step}; a learning rate below {rate} may help")
         if step == steps and not all(parameter.isfinite().all() for parameter in parameters.values()):
-            raise RunError(f"a weight is not finite after step {step}; a smaller rate than {rate} may help")
+            raise RunError(f"a weight is not finite after step {step}; a learning rate below {rate} may help")
         if step % every == 0 or step == steps:
             yield step
 

@@ -52,7 +52,7 @@ def read_arrays(
         raise cannot_read(path, error) from None
     except Exception as error:  # what a damaged file raises is up to three libraries
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise UsageError(f"{path} holds no arrays that are safe to read ({reason})") from None
+        raise UsageError(f"{path} contains no arrays that are safe to read ({reason})") from None
 
 
 def is_npy(path: Path) -> bool:
@@ -69,7 +69,9 @@ def open_zip(file: IO[bytes], path: Path) -> zipfile.ZipFile:
     meter.left = None
     for item in archive.infolist():
         if item.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or item.flag_bits & 1:
-            raise UsageError(f"{item.filename!r} in {path} is encrypted or packed in an unusual way; pack it again")
+            raise UsageError(
+                f"{item.filename!r} in {path} is encrypted or compressed in an unsupported way; save the file again"
+            )
     return archive
 
 
@@ -77,14 +79,14 @@ def _check_names(path: Path, needed: Collection[str], found: list[str]) -> None:
     if not set(needed) <= set(found):
         more = ", …" * (len(found) > 10)
         has = ", ".join(found[:10]) or "none"
-        raise UsageError(f"{path} needs the arrays {' and '.join(needed)} (it has: {has}{more})")
+        raise UsageError(f"{path} must contain the arrays {' and '.join(needed)} (it has: {has}{more})")
 
 
 def _survey(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Form:
     with archive.open(item) as member:
         form = read_form(member)
     if _count_bytes(form) > item.file_size:
-        raise ValueError(f"{item.filename} is cut short")
+        raise ValueError(f"{item.filename} is truncated")
     return form
 
 
@@ -97,7 +99,7 @@ def read_form(file: Any) -> Form:
     """Shape, order and type as the header says; the length of the header is not believed either."""
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"arrays of version {version} are for structures")
+        raise ValueError(f".npy version {version} is only for structured arrays")
     length = file.read(2 * version[0])
     size = int.from_bytes(length, "little")
     if size > HEADER:
@@ -107,7 +109,7 @@ def read_form(file: Any) -> Form:
     try:
         shape, fortran, dtype = read(header)
     except Exception as error:  # it is text that Python's parser reads
-        raise ValueError(f"the header is no description of an array: {error}") from None
+        raise ValueError(f"the header does not describe an array: {error}") from None
     if dtype.hasobject or min(shape, default=0) < 0:
         raise ValueError(f"it holds {dtype} of shape {shape}, not plain numbers or text")
     return shape, fortran, dtype
@@ -126,7 +128,7 @@ def _read_body(file: Any, form: Form) -> np.ndarray:
     while done < len(view):
         block = file.read(min(BLOCK, len(view) - done))
         if not block:
-            raise ValueError(f"it is cut short: {done} bytes of {len(view)}")
+            raise ValueError(f"it is truncated: {done} of {len(view)} bytes")
         view[done : done + len(block)] = block
         done += len(block)
     return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)

@@ -34,11 +34,11 @@ def download(address: str, path: Path, *, sha256: str, size: int, tell: Tell) ->
                 raise RunError(f"cannot fetch {address}: {error.code} {reason}") from None
         failures = failures + 1 if (part.stat().st_size if part.exists() else 0) <= begun else 0
         if failures and (failures == TRIES or not begun):
-            raise RunError(f"cannot fetch {address}: {reason}; the same command goes on from here") from None
+            raise RunError(f"cannot fetch {address}: {reason}; run the same command to continue from here") from None
     got = hash_file(part)
     if got != sha256:
         part.unlink()
-        raise RunError(f"{address} gave a file with the SHA-256 {got}, expected {sha256}; it was deleted")
+        raise RunError(f"{address} returned a file with the SHA-256 {got}, expected {sha256}; it was deleted")
     part.replace(path)
     return path
 

@@ -161,12 +161,13 @@ class _Group:
 def _groups(x: Tensor, y: Tensor) -> Iterator[tuple[Tensor, list[int]]]:
     """The places of the images of some classes at a time, as many as there is room for, and where classes begin."""
     if len(y) != len(x) or len(x) == 0:
-        raise UsageError(f"cavity scores need one label per image, got {len(y)} labels and {len(x)} images")
+        raise UsageError(f"cavity scores need one label per image, but there are {len(y)} labels and {len(x)} images")
     labels, counts = y.unique(return_counts=True)
     if int(counts.min()) < LEAST:
         label, n = int(labels[counts.argmin()]), int(counts.min())
         raise UsageError(
-            f"class {label} has {n} images, a kurtosis needs at least {LEAST}; take more images or leave it out"
+            f"class {label} has {n} images, but a kurtosis needs at least {LEAST}; use more images or leave this "
+            "class out"
         )
     order, start, bounds = y.argsort(stable=True), 0, [0]
     for count in [*counts.tolist(), ROOM]:

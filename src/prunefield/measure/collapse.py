@@ -86,7 +86,7 @@ def describe_collapse(
         alive = collapse is not None and not collapse.dead
         lines.append(f"{_list(rest, 'keeps', 'keep')} no weight{around if alive else ''}")
     if collapse is not None and collapse.dead:
-        lines.append("nothing flows from input to output, which is constant now; raise the density or set a floor")
+        lines.append("nothing flows from input to output, so the output is constant; raise the density or set a floor")
     parameters = name_parameters(net)
     total = sum(item.numel() for item in {id(item): item for item in parameters.values()}.values())
     bare = {name: item for name, item in parameters.items()
@@ -96,7 +96,7 @@ def describe_collapse(
         largest = sorted(bare, key=lambda name: -bare[name].numel())
         kept = 1 - (mask.total - sum(mask.counts().values())) / total
         what = f"{share:.0%} of the parameters are not covered by the mask: {_list(largest, 'stays', 'stay')} dense"
-        lines.append(f"{what}, so {kept:.2g} of all are kept; prune them with `also`, or leave them with `skip`")
+        lines.append(f"{what}, so {kept:.2g} of all are kept; prune them with `also`, or exclude them with `skip`")
     return lines
 
 

@@ -48,7 +48,7 @@ def find_components(x: Tensor, count: int, *, iterations: int, seed: int) -> Com
     from threadpoolctl import threadpool_limits
 
     if count > min(x.shape):
-        raise UsageError(f"components must be at most {min(x.shape)}, the inputs or samples (got {count})")
+        raise UsageError(f"components must be at most {min(x.shape)}, the number of inputs or samples (got {count})")
     x = x.to(torch.float64)
     with threadpool_limits(1):
         found = PCA(count, svd_solver="covariance_eigh").fit(x.numpy())

@@ -69,7 +69,7 @@ def compare(first: Sequence[float], second: Sequence[float], *, level: float = 0
 
     n = len(first)
     if n != len(second) or n < 2:
-        raise UsageError(f"paired differences need two or more pairs, got {n} and {len(second)} values")
+        raise UsageError(f"paired differences need two or more pairs (got {n} and {len(second)} values)")
     gaps = [b - a for a, b in zip(first, second, strict=True)]
     (mean, low, high), (_, error), limit = estimate(gaps, level=level), _measure(gaps), _quantile(level, n)
 

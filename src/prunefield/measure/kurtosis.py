@@ -45,5 +45,5 @@ def correct_kurtosis(kurtosis: Tensor, n: int) -> Tensor:
     3.0
     """
     if n < 4:
-        raise UsageError(f"an unbiased kurtosis needs at least 4 images, got {n}; take more images of each class")
+        raise UsageError(f"an unbiased kurtosis needs at least 4 images, not {n}; use more images of each class")
     return 3 + (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (kurtosis - 3) + 6)

@@ -32,9 +32,13 @@ class Components(Run):
     def _check(self) -> "Components":
         most = min(math.prod(self.task.shape), self.samples)
         if self.components > most:
-            raise UsageError(f"components must be at most {most}, the inputs or samples (got {self.components})")
+            raise UsageError(
+                f"components must be at most {most}, the number of inputs or samples (got {self.components})"
+            )
         if len(self.task.shape) != 3:
-            raise UsageError(f"components are of images (channels, height, width), got the shape {self.task.shape}")
+            raise UsageError(
+                f"components are of images (channels, height, width), not of inputs of shape {self.task.shape}"
+            )
         return self
 
     def seconds(self) -> float:

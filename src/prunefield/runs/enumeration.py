@@ -39,11 +39,13 @@ class Enumeration(Run):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if len(self.start) != len(self.end) or len(self.start) < 2:
-            raise ValueError(f"start and end need the same length, at least 2, got {len(self.start)}, {len(self.end)}")
+            raise ValueError(
+                f"start and end must have the same length, at least 2 (got {len(self.start)} and {len(self.end)})"
+            )
         if not any(self.start):
-            raise ValueError("start must have a weight other than 0")
+            raise ValueError("start must have a non-zero weight")
         if self._numbers() > _LARGEST:
-            raise ValueError(f"the sum has {self._numbers():.0e} terms, at most {_LARGEST:.0e} can be enumerated")
+            raise ValueError(f"the sum has {self._numbers():.0e} terms; at most {_LARGEST:.0e} can be enumerated")
         return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:

@@ -43,9 +43,9 @@ class Flow(Run):
     @model_validator(mode="after")
     def _check_task(self) -> "Flow":
         if self.task.classes != 2:
-            raise UsageError(f"the flow of Eq. 5 is that of two classes (got {self.task.classes})")
+            raise UsageError(f"the flow of Eq. 5 needs two classes (got {self.task.classes})")
         if self.amplifier == "cubic" and not math.isfinite(self.task.kurtosis()):
-            raise UsageError(f"the kurtosis of {self.task.title} is infinite: no cubic; use 'exact'")
+            raise UsageError(f"the kurtosis of {self.task.title} is infinite, so there is no cubic; use 'exact'")
         return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:

@@ -43,7 +43,7 @@ class Gradient(Run):
         if not isinstance(self.of, Neuron | Flow):
             raise UsageError(f"the gradient is taken along a neuron or a flow (got {self.of.kind()})")
         if self.of.task.shape != self.task.shape:
-            raise UsageError(f"the task has {self.task.shape} sites, the weights {self.of.task.shape}")
+            raise UsageError(f"the task has {self.task.shape} sites, but the weights have {self.of.task.shape}")
         return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:

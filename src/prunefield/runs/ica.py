@@ -30,7 +30,9 @@ class Ica(Run):
     def _check(self) -> "Ica":
         most = min(math.prod(self.task.shape), self.samples)
         if self.components > most:
-            raise UsageError(f"components must be at most {most}, the sites or samples (got {self.components})")
+            raise UsageError(
+                f"components must be at most {most}, the number of sites or samples (got {self.components})"
+            )
         return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:

@@ -41,7 +41,9 @@ class Kurtosis(Run):
     @model_validator(mode="after")
     def _check_layer(self) -> "Kurtosis":
         if self.layer >= len(self.of.hidden):
-            raise UsageError(f"layer must be below {len(self.of.hidden)}, the hidden layers (got {self.layer})")
+            raise UsageError(
+                f"layer must be below {len(self.of.hidden)}, the number of hidden layers (got {self.layer})"
+            )
         return self
 
     def seconds(self) -> float:

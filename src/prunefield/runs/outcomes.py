@@ -45,11 +45,11 @@ class Outcomes(Run):
         for name in ("start", "end", "inputs"):
             given = getattr(self, name)
             if given and len(given) != self.dimension:
-                raise ValueError(f"{name} needs one entry per weight, {self.dimension}, got {len(given)}")
+                raise ValueError(f"{name} needs one entry per weight, {self.dimension}, not {len(given)}")
         if any(len(row) != self.examples for row in self.inputs):
             raise ValueError(f"each row of inputs needs {self.examples} examples")
         if self.start and not any(self.start):
-            raise ValueError("start must have a weight other than 0")
+            raise ValueError("start must have a non-zero weight")
         return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:

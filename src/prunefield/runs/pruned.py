@@ -67,7 +67,7 @@ class Pruned(Run):
     @model_validator(mode="after")
     def _check_of(self) -> "Pruned":
         if self.of is not None and (self.of.net, self.of.task.shape) != (self.net, self.task.shape):
-            raise UsageError("the iterative pruning in `of` must be of the same net and shape")
+            raise UsageError("the iterative pruning run in `of` must have the same net and input shape")
         return self
 
     def seconds(self) -> float:

@@ -74,7 +74,7 @@ class Finite(Task):
         """`n` different test examples."""
         labels = self.labels(training=False)
         if n > len(labels):
-            raise UsageError(f"{self.kind()} has {len(labels)} test examples, {n} were asked for")
+            raise UsageError(f"{self.kind()} has {len(labels)} test examples, but {n} were requested")
         rows = torch.randperm(len(labels), generator=generator)[:n]
         return Batch(self.take(rows, training=False), labels[rows])
 
@@ -104,7 +104,7 @@ def choose_balanced(task: Finite, per_class: int, *, generator: torch.Generator,
     smallest = y.bincount(minlength=task.classes).min(0)
     if (least := int(smallest.values)) < FEWEST:
         what, label = "training" if training else "test", int(smallest.indices)
-        raise UsageError(f"{task.kind()} has {least} {what} examples of class {label}; it takes at least {FEWEST}")
+        raise UsageError(f"{task.kind()} has {least} {what} examples of class {label}; at least {FEWEST} are needed")
     order = torch.randperm(len(y), generator=generator)
     return order[_first(y[order], min(per_class, least), task.classes)]
 

@@ -93,7 +93,7 @@ class Published(Images):
             raise UsageError(f"{name} is not in {folder}; fetch it: prunefield data get {name}")
         found = open_shelf(folder)
         if found.about["shape"] != list(self.shape) or found.about["classes"] != self.classes:
-            raise UsageError(f"{folder} is not {self.kind()}: it holds {found.about['shape']} images")
+            raise UsageError(f"{folder} is not {self.kind()}: it contains {found.about['shape']} images")
         return found
 
     @classmethod

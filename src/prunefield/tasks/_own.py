@@ -65,7 +65,9 @@ class Own(Images):
     def _open(self, folder: Path) -> shelf.Shelf:
         origin = self.origin
         if "\0" in self.path or not origin.exists():
-            raise UsageError(f"{self.kind()}: there is nothing at {origin}; name your files with path = '…'")
+            raise UsageError(
+                f"{self.kind()}: there is nothing at {origin}; give the location of your files with path = '…'"
+            )
         stamps = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in self.files()]
         if not (folder / shelf.ABOUT).exists():
             form, parts = self.read()

@@ -46,7 +46,8 @@ class Clone(Task):
     def _check_clip(self) -> "Clone":
         if self.clip and type(self.of).levels is Task.levels:
             raise UsageError(
-                f"clip needs a task of images with grey levels, {self.of.kind()!r} has none; set clip = false"
+                f"clip needs a task of images with grey levels, which {self.of.kind()!r} does not have; set clip = "
+                "false"
             )
         return self
 
@@ -106,7 +107,9 @@ def _fit(clone: Clone) -> Fit:
     task, n = clone.of, clone.per_class
     levels = task.levels
     if clone.clip and levels is None:
-        raise UsageError(f"clip needs images with grey levels, those of {task.kind()!r} have none; set clip = false")
+        raise UsageError(
+            f"clip needs images with grey levels, which those of {task.kind()!r} do not have; set clip = false"
+        )
     black, white = levels or (torch.zeros(()), torch.tensor(float(WHITE)))
     unit = (white - black) / WHITE
     channels = task.shape[0] if len(task.shape) == 3 and not clone.joint else 1

@@ -34,9 +34,9 @@ class Elliptical(Latent):
     @model_validator(mode="after")
     def _check(self) -> "Elliptical":
         if self.nu <= 2:
-            raise UsageError(f"nu must be above 2, below which the variance is infinite (got {self.nu:g})")
+            raise UsageError(f"nu must be above 2, as the variance is infinite otherwise (got {self.nu:g})")
         if (self.law == "table") != bool(self.radii):
-            raise UsageError(f"radii belong to the law 'table' and only to it (got {len(self.radii)} for {self.law!r})")
+            raise UsageError(f"radii are for the law 'table' only (got {len(self.radii)} for {self.law!r})")
         if self.radii and (min(self.radii) < 0 or max(self.radii) == 0):
             raise UsageError(f"radii must not be negative nor all 0 (got {min(self.radii):g} to {max(self.radii):g})")
         return self

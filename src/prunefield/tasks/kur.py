@@ -33,7 +33,7 @@ class Kur(Latent):
     @model_validator(mode="after")
     def _check(self) -> "Kur":
         if self.k <= 2:
-            raise UsageError(f"k must be above 2, below which the variance is infinite (got {self.k:g})")
+            raise UsageError(f"k must be above 2, as the variance is infinite otherwise (got {self.k:g})")
         return self
 
     @property

@@ -42,7 +42,7 @@ class Photos(Task):
         if self.held < self.side or height - self.held < self.side or width < self.side:
             raise UsageError(
                 f"crops of side {self.side} do not fit: a cell is {height} × {width} pixels, and both its lowest "
-                f"{self.held} rows (held) and the rest must hold one; take a smaller side or fewer cells"
+                f"{self.held} rows (held) and the rest must have room for one; use a smaller side or fewer cells"
             )
         return self
 

@@ -81,7 +81,7 @@ def root(size: int, lengthscale: float) -> Tensor:
     """
     if deviate(size, lengthscale) > TOLERANCE:
         raise UsageError(
-            f"lengthscale {lengthscale:g} is too long for a ring of {size} sites; the longest is {limit(size):g}"
+            f"lengthscale {lengthscale:g} is too long for a ring of {size} sites; the maximum is {limit(size):g}"
         )
     spectrum = transform(correlate(size, lengthscale)).clamp(min=0.0)
     return wrap(torch.fft.irfft(spectrum.sqrt(), n=size))

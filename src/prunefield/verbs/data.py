@@ -99,11 +99,11 @@ def get(args: Namespace) -> int:
     from prunefield.data.shelf import read_about
 
     if not args.names:
-        raise UsageError(f"data get takes names of data sets (allowed: {', '.join(_published())})")
+        raise UsageError(f"data get needs the name of a data set (allowed: {', '.join(_published())})")
     if args.origin is not None and len(args.names) > 1:
-        raise UsageError(f"--from belongs to one data set, got {len(args.names)}")
+        raise UsageError(f"--from is for one data set, not {len(args.names)}")
     if args.origin is not None and args.source is not None:
-        raise UsageError("--from takes your own files, --source fetches them: give one of the two")
+        raise UsageError("--from uses your own files, --source fetches them: give one of the two")
     found = []
     for name in args.names:
         task = _find(name)
@@ -113,12 +113,12 @@ def get(args: Namespace) -> int:
         found.append({"data": name, "folder": str(folder), "source": source, "licence": task.licence, "note": note})
         if args.origin is None and args.source is None and source != task.sources[0]:
             print(
-                f"prunefield: warning: {name}: the source {task.sources[0]} could not be reached, {source} was taken; "
-                "choose with --source",
+                f"prunefield: warning: {name}: the source {task.sources[0]} could not be reached, so {source} was "
+                "used; choose one with --source",
                 file=sys.stderr,
             )
         if note:
-            print(f"prunefield: warning: {note}; it was converted all the same", file=sys.stderr)
+            print(f"prunefield: warning: {note}; it was converted anyway", file=sys.stderr)
         if not args.json:
             print(f"{name}: {folder} (source: {source}; licence: {task.licence})")
     if args.json:
@@ -144,7 +144,7 @@ def verify(args: Namespace) -> int:
             remedy = f"; get it again: prunefield data get {row['data']}" if row["problems"] else ""
             note = f" ({row['note']})" if row["note"] else ""
             print(f"{row['data']}: {', '.join(row['problems']) or 'whole'}{remedy}{note}")
-        print(f"{len(rows)} data sets looked at, {sum(bool(row['problems']) for row in rows)} damaged")
+        print(f"{len(rows)} data sets checked, {sum(bool(row['problems']) for row in rows)} damaged")
     return 1 if any(row["problems"] for row in rows) else 0
 
 
@@ -161,8 +161,8 @@ def draw(args: Namespace) -> int:
 
     if len(args.names) != 1 or args.train < 1 or args.test < 1:
         raise UsageError(
-            f"data draw takes one NAME[,KEY=VALUE…] and at least one example of each sort, got {len(args.names)} "
-            f"names, --train {args.train} and --test {args.test}"
+            f"data draw takes one NAME[,KEY=VALUE…] and at least one example of each kind (got {len(args.names)} "
+            f"names, --train {args.train} and --test {args.test})"
         )
     task = Task.parse(settings_of(args.names[0]))
     check_demand(f"--train {args.train} --test {args.test}", 8 * (args.train + args.test) * prod(task.shape))

@@ -89,7 +89,7 @@ def parse_shape(text: str) -> tuple[int, ...]:
     parts = text.split(",")
     shape = tuple(int(part) if part.strip().isdecimal() and len(part) < 19 else 0 for part in parts)
     if len(shape) > 3 or 0 in shape:
-        raise UsageError(f"--shape takes one to three numbers as in 3,32,32, got {text!r}")
+        raise UsageError(f"--shape takes one to three numbers, as in 3,32,32, not {text!r}")
     return shape
 
 
@@ -103,7 +103,7 @@ def load(args: Namespace, layer: "Layer") -> "tuple[Tensor, Tensor]":
     from prunefield.verbs.predict import load as read
 
     if args.per_class < 4:
-        raise UsageError(f"--per-class must be at least 4, got {args.per_class}; a kurtosis needs that many images")
+        raise UsageError(f"--per-class must be at least 4, not {args.per_class}; a kurtosis needs that many images")
     if Path(args.data).suffix in (".npy", ".npz"):
         x, y, _ = read(args)
         y = torch.zeros(len(x), dtype=torch.long) if y is None else y
@@ -115,10 +115,10 @@ def load(args: Namespace, layer: "Layer") -> "tuple[Tensor, Tensor]":
         x, y = balanced(task, args.per_class, generator=generator(args.seed, "measure"))
     if x.shape[1] != layer.weight.shape[1]:
         raise UsageError(
-            f"an image of --data has {x.shape[1]} numbers, {layer.name} has {layer.weight.shape[1]} inputs"
+            f"an image of --data has {x.shape[1]} numbers, but {layer.name} has {layer.weight.shape[1]} inputs"
         )
     if not bool(x.isfinite().all()):
-        raise UsageError(f"--data {args.data} holds numbers that are not finite; mend it")
+        raise UsageError(f"--data {args.data} contains numbers that are not finite; fix the file")
     return x.to(layer.weight.dtype), y
 
 
@@ -143,7 +143,7 @@ def show_rows(head: dict[str, Any], rows: list[dict[str, Any]], *, data: bool) -
     title = f"{show_line(head['layer'], 200)}: {head['units']} units, density {head['density']:.4g}"
     show(list(rows[0]), cells, title=title)
     if head["density"] == 1:
-        print("Nothing is masked, and full masks all have the same width: widths are those of |w|.")
+        print("Nothing is masked, and all full masks have the same width, so widths are those of |w|.")
     if not data:
         print("Kurtosis and cavity scores need images: --data")
 

@@ -36,7 +36,7 @@ def execute(args: Namespace) -> int:
             or (args.damaged and folder.is_done and folder.problems())
         ]
     elif args.action in ("remove", "show") and not (args.names or args.all):
-        raise UsageError(f"runs {args.action} takes names of runs, --damaged, --unfinished or --all")
+        raise UsageError(f"runs {args.action} needs names of runs, --damaged, --unfinished or --all")
     return ACTIONS[args.action](args, folders)
 
 
@@ -83,7 +83,7 @@ def verify(args: Namespace, folders: "list[Folder]") -> int:
     else:
         for folder, problem in problems:
             print(f"{folder.name}: {problem}; {folder.remedy}")
-        print(f"{len(folders)} runs looked at, {len({folder.name for folder, _ in problems})} damaged")
+        print(f"{len(folders)} runs checked, {len({folder.name for folder, _ in problems})} damaged")
     return 1 if problems else 0
 
 

@@ -29,7 +29,7 @@ def execute(args: Namespace) -> int:
         raise UsageError(f"{args.file} has no [sweep] with several values; use: prunefield run {args.file}")
     if study.count > MANY and not args.yes:
         raise UsageError(
-            f"{args.file} has a [sweep] of {run.show_count(study)} runs, more than {MANY:,}; shorten its lists, or add "
-            "--yes if you mean it"
+            f"{args.file} has a [sweep] of {run.show_count(study)} runs, more than {MANY:,}; shorten its lists, or "
+            "add --yes to execute them all"
         )
     return run.carry(args, list(study))
