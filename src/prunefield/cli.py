@@ -1,7 +1,7 @@
 """The command line: finds the verb's file, reads its options, calls it, and turns errors into one line.
 
-A verb is one file in `verbs/` with `add_options(parser)` and `execute(args)`; its docstring is its help. Only the verb
-that is asked for is imported, so that `prunefield --help` answers at once.
+A verb is one file in `verbs/` with `add_options(parser)` and `execute(args)`; its docstring is its help. Only the
+requested verb is imported, so that `prunefield --help` answers quickly.
 """
 
 import errno
@@ -50,18 +50,18 @@ def _complain(message: str, status: int) -> int:
 
 
 def _forget_stdout() -> None:
-    """What is left in the buffer goes nowhere, so that Python does not complain of it at its end."""
+    """Discards what is left in the buffer, so that Python does not complain about it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is_memory(error: Exception) -> bool:
-    """Whether memory was refused, by Python, numpy or torch, which has no error of its own for it."""
+    """Whether Python, numpy or torch, which has no specific error for it, ran out of memory."""
     said = ("allocate memory", "not enough memory", "calculation overflowed", "multiplication overflow")
     return isinstance(error, MemoryError) or any(text in str(error) for text in said)
 
 
 def _leave(*_: object) -> NoReturn:
-    """Ends at once. Nothing needs to be put in order: the store is safe at any moment, and workers die with us.
+    """Exits immediately. No clean-up is needed: the store is safe at any moment, and workers die with this process.
 
     A KeyboardInterrupt could not do this: libraries that are being loaded swallow it or break in strange ways.
     """

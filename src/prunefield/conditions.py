@@ -15,7 +15,8 @@ _before: tuple[int, torch.dtype, str, threadpool_limits] | None = None
 
 @contextmanager
 def fixed_conditions() -> Iterator[None]:
-    """One thread, float32 as torch's default, exact products and gradients; afterwards all is as the caller had it.
+    """One thread, float32 as torch's default, exact products and gradients; afterwards the caller's settings are
+    restored.
 
     How a sum is split over threads decides its last bits. The settings belong to the whole process: the first run
     that begins changes them, and the last one that ends restores them.

@@ -37,7 +37,7 @@ def show_line(text: str, most: int = 2000) -> str:
 
 
 class PruneWarning(UserWarning):
-    """A mask that does not do what its density suggests: an emptied layer, an output that depends on nothing."""
+    """A mask that does not do what its density suggests: an emptied layer, or a constant output."""
 
 
 def nearest(got: str, allowed: Iterable[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Made-up data to score a network with, where no real data is wanted: bar2023, Sections 5, 6 and 8."""
+"""Synthetic data to score a network with, where no real data is needed: bar2023, Sections 5, 6 and 8."""
 
 from collections.abc import Sequence
 from math import prod

@@ -1,4 +1,6 @@
-"""States and records as bytes: safetensors with the plain values in the header, and a seal that shows any damage."""
+"""States and records as bytes: safetensors with the plain values in the header, and a checksum that reveals any
+damage.
+"""
 
 import json
 import math
@@ -19,7 +21,7 @@ BLANK = b"0" * 64
 
 
 class SafePoint(NamedTuple):
-    """All that a run needs to continue: values and tensors of its state, and the records so far."""
+    """Everything that a run needs to continue: values and tensors of its state, and the records so far."""
 
     values: dict[str, Any]
     tensors: dict[str, Tensor]

@@ -19,7 +19,7 @@ from prunefield.names import modules, name_of
 
 
 class Plugin(BaseModel):
-    """Frozen settings. `version` rises whenever the same settings begin to give other numbers."""
+    """Frozen settings. `version` is raised whenever the same settings begin to give different numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
     family: ClassVar[str]
@@ -27,7 +27,7 @@ class Plugin(BaseModel):
 
     @model_validator(mode="after")
     def _check_numbers(self) -> Self:
-        """Whole numbers are those of the hardware: nothing here can count with others."""
+        """Whole numbers must fit into 64 bits."""
         for name in type(self).model_fields:
             value = getattr(self, name)
             for item in value if isinstance(value, tuple) else (value,):

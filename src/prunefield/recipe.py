@@ -1,4 +1,6 @@
-"""Recipes: how bar2023 trains, with momentum, steps of the rate, weight decay and augmentation, as frozen settings."""
+"""Recipes: training as in bar2023, with momentum, learning-rate drops, weight decay and augmentation, as frozen
+settings.
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -21,8 +23,8 @@ Keep = Callable[[str, Callable[[], Tensor]], Tensor]  # as `State.tensor`
 class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """SGD with momentum, batches of 128, rate 0.1, a tenth of it after 1/2 and 3/4 of the training: bar2023, Sec. 8.
 
-    An epoch is a new order of all examples, cut into batches as equal as can be, so that none is tiny. The order and
-    the augmentation of a step come from streams that seed, names and step alone decide.
+    An epoch is a new permutation of all examples, split into batches of nearly equal size, so that none is tiny. The
+    order and the augmentation of a step come from streams that depend only on the seed, names and step.
     """
 
     epochs: int = Field(default=160, ge=0, description="number of times each example is seen")
@@ -49,7 +51,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         return self
 
     def steps(self, examples: int) -> int:
-        """How many steps all epochs have."""
+        """The number of steps in all epochs."""
         return self.epochs * math.ceil(examples / self.batch)
 
     def rate_at(self, step: int, each: int) -> float:
@@ -92,10 +94,11 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         start: int = 0,
         loss: Callable[[nn.Module, Batch], Tensor] | None = None,
     ) -> Iterator[tuple[int, float]]:
-        """Takes the steps start + 1, … of cross-entropy, or another `loss`; pruned weights are and stay exactly zero.
+        """Takes the steps start + 1, … on the cross-entropy or another `loss`; pruned weights are and stay exactly
+        zero.
 
-        Yields the number of steps that are done and the loss of the last one, after each; there everything is in the
-        net and in the buffers of `keep`.
+        After each step, yields the number of steps taken and the last loss; at that point the net and the buffers of
+        `keep` hold the complete state.
 
         >>> pool = Pool(torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1]))
         >>> net, recipe = nn.Linear(1, 2), Recipe(epochs=30, drops=(), pad=0, flip=False)

@@ -1,4 +1,4 @@
-"""Selection: how many weights each layer keeps, and which, by rank or by chance. Scores here are flat tensors."""
+"""Selection: how many weights each layer keeps, and which, by rank or by sampling. Scores here are flat tensors."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +69,7 @@ def rank(flat: Sequence[Tensor], number: int, alive: Sequence[Tensor | None]) ->
 
 
 def _pieces(values: Tensor, alive: Tensor | None, kept: Tensor) -> Iterator[Piece]:
-    """Views of the same places of all three, as many at once as fit a cache."""
+    """Views of the same positions of all three, in chunks that fit into a cache."""
     array, live, part = values.detach().cpu().numpy(), None if alive is None else alive.numpy(), kept.numpy()
     for start in range(0, len(array), PIECE):
         here = slice(start, start + PIECE)
@@ -197,11 +197,11 @@ def spread(part: Tensor, alive: Tensor | None) -> Tensor:
 def allocate(
     shapes: Mapping[str, Sequence[int]], number: int, *, scope: Scope, room: Mapping[str, int], floor: int = 0
 ) -> dict[str, int]:
-    """Shares `number` weights out over layers, exactly, none above `room` nor below `floor`.
+    """Allocates exactly `number` weights to layers, none above `room` or below `floor`.
 
     `uniform`: in proportion to a layer's size n. `erk` (Erdős–Rényi kernel): to the sum of its shape's sides, so its
-    density is ∝ (sum of sides)/(product of sides). A layer that is full passes the rest on to the others. Fractions
-    are rounded down, and what is left goes to the largest remainders, the earlier layer first.
+    density is ∝ (sum of sides)/(product of sides). When a layer is full, the rest goes to the others. Fractions are
+    rounded down, and what is left goes to the largest remainders, the earlier layer first.
 
     >>> allocate({"a": (10, 10), "b": (2, 50)}, 20, scope="uniform", room={"a": 100, "b": 100})
     {'a': 10, 'b': 10}
@@ -227,11 +227,11 @@ def allocate(
 
 
 def chances(values: Tensor, name: str, reduce: Reduction | None, alpha: float) -> Tensor:
-    """Non-negative chances from one layer's scores, up to a factor.
+    """Sampling probabilities from one layer's scores, up to a factor.
 
-    `abs` |s|; `shift` s − min s; `rank` 1, 2, … from the smallest (of equal ones the lower index is higher);
-    `positive` max(s, 0); None takes scores that are not negative as they are. Then the defensive mixture
-    (1 − α)·p + α/d (`theory.sketching.defend`), with which no weight is without a chance.
+    `abs` |s|; `shift` s − min s; `rank` 1, 2, … from the smallest (of equal ones the lower index is higher); `positive`
+    max(s, 0); None takes scores that are not negative as they are. Then the defensive mixture (1 − α)·p + α/d
+    (`theory.sketching.defend`), which gives every weight a positive probability.
 
     >>> [chances(torch.tensor([-1.0, 3.0]), "w", how, 0.0).tolist() for how in ("abs", "shift", "rank", "positive")]
     [[1.0, 3.0], [0.0, 4.0], [1.0, 2.0], [0.0, 3.0]]
@@ -258,7 +258,7 @@ def chances(values: Tensor, name: str, reduce: Reduction | None, alpha: float) -
 
 
 def draw(values: Tensor, number: int, name: str, *, generator: torch.Generator) -> Tensor:
-    """True at `number` entries, drawn one after the other without replacement, each with a chance ∝ its value.
+    """True at `number` entries, drawn one after the other without replacement, each with a probability ∝ its value.
 
     An exponential race (Gumbel top-k without logarithms): the `number` largest of value/Exponential(1) are such a
     draw, for any number of entries (`torch.multinomial` stops at 2²⁴).

@@ -1,9 +1,9 @@
-"""Sizes: how much memory a file asks for is known, and compared with what is in the file, before any is taken.
+"""Sizes: the memory that a file asks for is compared with the size of the file before any is allocated.
 
 What a file says of itself (a header, a directory, the length of an unpacked part) is a claim. It may be FREE bytes
 whatever the size of the file, and beyond that RATIO times the bytes that the file has on the disk: files of numbers
 pack to a tenth at best, while a file that is made to fill the memory packs to a thousandth. So a file of 2 GB that is
-not packed is always read. Who trusts a file that is refused sets PRUNEFIELD_UNPACK, which stands for FREE.
+not packed is always read. To read a trusted file that is refused, set PRUNEFIELD_UNPACK, which replaces FREE.
 """
 
 import os
@@ -31,7 +31,7 @@ def check_claim(what: object, claimed: int, stored: int) -> None:
 
 
 def check_demand(what: str, claimed: int) -> None:
-    """Refuses what was asked for if this machine does not have the memory."""
+    """Refuses a request if this machine does not have the memory."""
     try:
         have = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not known on every system
@@ -126,7 +126,7 @@ class Meter:
 
 
 def show_bytes(size: int) -> str:
-    """A number of bytes as a person says it.
+    """A number of bytes in readable form.
 
     >>> show_bytes(999), show_bytes(2_900_000_000), show_bytes(10**30)
     ('999 bytes', '2.9 GB', 'over 1000 PB')

@@ -208,7 +208,7 @@ def test_own_files_must_not_change(tmp_path):
         ({"x": np.array([[{}]]), "y": np.zeros(1)}, "safe to read"),
         (
             {"x": np.zeros((20, 2)), "y": np.arange(20) % 2, "x_test": np.zeros((2, 3)), "y_test": np.zeros(2)},
-            "must be of",
+            "must have",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Arrays in .npy and .npz files: told apart by their content, measured before they are read, and never executed."""
+"""Arrays in .npy and .npz files: identified by content, checked for size before they are read, and never executed."""
 
 import io
 import zipfile
@@ -25,7 +25,7 @@ def read_arrays(
 ) -> dict[str, np.ndarray]:
     """The `needed` arrays of a file by name, and those of `extra` that it has; the one of a .npy file is the first.
 
-    `width` is how many bytes each number will take in the end, if it is made into another type.
+    `width` is the number of bytes per value after conversion to another type.
     """
     stored = count_stored(path)
     try:
@@ -63,7 +63,7 @@ def is_npy(path: Path) -> bool:
 
 
 def open_zip(file: IO[bytes], path: Path) -> zipfile.ZipFile:
-    """A zip archive, whose table of contents is read only if it is of a sensible size."""
+    """A zip archive, whose table of contents is read only if it has a reasonable size."""
     meter = Meter(file, CONTENTS, path)
     archive = zipfile.ZipFile(cast(IO[bytes], meter))
     meter.left = None
@@ -96,7 +96,7 @@ def _unpack(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> np.ndarray:
 
 
 def read_form(file: Any) -> Form:
-    """Shape, order and type as the header says; the length of the header is not believed either."""
+    """Shape, order and type from the header, whose claimed length is not trusted either."""
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f".npy version {version} is only for structured arrays")

@@ -1,4 +1,4 @@
-"""Bundles: a folder, a tar or a zip, read without unpacking it, so that no path in it can lead anywhere.
+"""Bundles: a folder, a tar or a zip, read without unpacking it, so that no path in it can point elsewhere.
 
 The table of contents of an archive and every file in it are measured before they are read (`sizes.py`).
 """
@@ -75,7 +75,7 @@ class Bundle:
         return sizes
 
     def _survey_tar(self, file: IO[bytes]) -> dict[str, int]:
-        """Member by member, so that one that is too large is never reached."""
+        """Member by member, so that one that is too large is never read."""
         meter = Meter(file, CONTENTS, self.path)
         self._source = archive = tarfile.TarFile(fileobj=cast(IO[bytes], meter))
         sizes: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Downloads that go on where they broke off and are kept only if their checksum is right."""
+"""Downloads that continue where they stopped and are kept only if their checksum is right."""
 
 import hashlib
 import http.client
@@ -44,7 +44,7 @@ def download(address: str, path: Path, *, sha256: str, size: int, tell: Tell) ->
 
 
 def _fetch(address: str, part: Path, begun: int, size: int, tell: Tell) -> None:
-    """Appends what comes to `part`; a server that cannot begin in the middle begins anew."""
+    """Appends what arrives to `part`; if the server cannot resume, the download starts again."""
     request = urllib.request.Request(address, headers={"Range": f"bytes={begun}-"} if begun else {})
     with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         resumed = begun > 0 and answer.status == http.client.PARTIAL_CONTENT

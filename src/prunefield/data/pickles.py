@@ -33,7 +33,7 @@ def read_pickle(file: IO[bytes], name: str) -> dict[str, Any]:
 
 
 class _ForbiddenError(Exception):
-    """A name that no data file needs."""
+    """A name that no data file should need."""
 
 
 class _Type:

@@ -1,4 +1,4 @@
-"""Weights of one layer out of a file of somebody's own; nothing in the file is executed."""
+"""Weights of one layer from a user's file; nothing in the file is executed."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -27,8 +27,8 @@ class Layer(NamedTuple):
 def read_layer(path: Path, shape: Sequence[int], name: str | None = None, mask: Path | None = None) -> Layer:
     """The layer `name`, or the first whose inputs have the shape, from .safetensors, .npy or a torch state dict.
 
-    Kept is what the file `mask` keeps (of `Mask.save`, or .npy); else what `torch.nn.utils.prune` has left in the
-    file; else what is not zero.
+    The kept weights are those of the file `mask` (from `Mask.save`, or .npy); else those of the mask that
+    `torch.nn.utils.prune` has left in the file; else the non-zero ones.
     """
     state = read_state(path)
     flat = {key: item for key, item in state.items() if item.ndim == 2 and not key.endswith("_mask")}
@@ -103,7 +103,7 @@ def check_plain(path: Path, name: str, tensor: Tensor) -> Tensor:
 
 
 def find_mask(path: Path, state: Mapping[str, Tensor], name: str) -> Tensor | None:
-    """The mask that `torch.nn.utils.prune` has left beside a weight."""
+    """The mask that `torch.nn.utils.prune` has stored with a weight."""
     key = f"{name.removesuffix('_orig')}_mask"
     left = state.get(key)
     if left is not None and check_plain(path, key, left).shape != state[name].shape:

@@ -1,4 +1,4 @@
-"""Other people's arrays as examples for a prediction: which sites and classes are used, and what was left out."""
+"""User arrays as examples for a prediction: which sites and classes are used, and what is left out."""
 
 import math
 from collections.abc import Sequence
@@ -138,7 +138,7 @@ def _crop(sites: Tensor, varies: Tensor, notes: list[str]) -> tuple[Tensor, Tens
 
 
 def _count_copies(flat: Tensor, notes: list[str]) -> None:
-    """A note where rows occur more than once: the certainty takes every row for a draw of its own."""
+    """A note where rows occur more than once: the certainty assumes independent rows."""
     keys = flat[:, :: max(1, flat.shape[1] // 64)].to(torch.float64)
     weights = torch.rand(keys.shape[1], dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     copies = len(flat) - len((keys @ weights).unique())

@@ -28,7 +28,7 @@ def kurtosis_per_class(values: Tensor, y: Tensor, classes: int) -> Tensor:
 
 
 def gaussian_kurtosis(n: int) -> float:
-    """3(n − 1)/(n + 1), the mean kurtosis of n independent Gaussian numbers: what a sample has to be compared with.
+    """3(n − 1)/(n + 1), the mean kurtosis of n independent Gaussian numbers: the reference for a sample.
 
     >>> round(gaussian_kurtosis(50), 3)
     2.882

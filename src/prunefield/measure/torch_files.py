@@ -1,4 +1,4 @@
-"""Files of torch.save, looked through before torch reads them: nothing in them is executed, or fills the memory.
+"""Files of torch.save, checked before torch reads them: nothing in them is executed or exhausts the memory.
 
 `torch.load(weights_only=True)` executes nothing unknown, but it believes what a file claims: lengths of storages,
 shapes of tensors, how far a packed part unpacks. Here the file's pickle is read with stand-ins for everything, which

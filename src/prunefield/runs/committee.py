@@ -1,4 +1,4 @@
-"""Two-layer networks learning online: soft committee machines, or with a second layer that learns."""
+"""Two-layer networks trained online: soft committee machines, or with a trained second layer."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -22,10 +22,10 @@ from prunefield.tasks._discrimination import Discrimination
 class Committee(Run):
     """Gradient descent on the mean of (ŷ−y)² for ŷ = (v·σ(Wx + b) + c)/K (lufkin2024, model M1, §4.4, Figs. 1, 6, 7).
 
-    W is Glorot's of variance init_scale·2/(N+K), b and c start at 0. The soft committee machine keeps v = 1 and c = 0;
-    a second layer that learns starts at v = 1 plus Glorot's of variance init_scale·2/(K+1). All `inits` networks see
-    the same batches. A record holds `weights` (inits, K, N) before its step, `ipr` (inits, K), `loss` (inits,) and, as
-    far as they learn, `bias` and `outer` (inits, K) and `offset` (inits,).
+    W has the Glorot distribution with variance init_scale·2/(N+K), b and c start at 0. The soft committee machine keeps
+    v = 1 and c = 0; a trained second layer starts at v = 1 plus Glorot noise of variance init_scale·2/(K+1). All
+    `inits` networks see the same batches. A record holds `weights` (inits, K, N) before its step, `ipr` (inits, K),
+    `loss` (inits,) and, where they are trained, `bias` and `outer` (inits, K) and `offset` (inits,).
     """
 
     task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
@@ -57,7 +57,7 @@ class Committee(Run):
             # Sigmoids keep the loss finite for long while the weights run away.
             if not bool(loss.isfinite().all() and nets.weights.square().sum().isfinite()):
                 raise RunError(
-                    f"the loss or the weights of the committee on {self.task.title} is no longer finite at step {step};"
+                    f"the loss or the weights of the committee on {self.task.title} became non-finite at step {step};"
                     f" lower the rate (it is {self.rate:g})"
                 )
             record = self._record(step, nets, loss) if step % self.record_every == 0 or step == self.steps else None

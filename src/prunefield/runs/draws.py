@@ -1,4 +1,4 @@
-"""Many examples of a task, and what they say of its covariance and marginal law."""
+"""Many examples of a task, with their covariance and marginal distribution."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -17,7 +17,7 @@ EDGES = torch.linspace(-4.1, 4.1, 42, dtype=torch.float64)
 
 
 class Draws(Run):
-    """Examples of each class of a task, for Fig. 2 of lufkin2024 and the kurtosis that samples have.
+    """Examples of each class of a task, for Fig. 2 of lufkin2024 and for the sample kurtosis.
 
     A record is one class: `kurtosis`, pooled over sites, and for each distance along the last axis the `correlation`
     and for each bin between `EDGES` (the first and last reach to infinity) the `share` of sites, averaged over sites

@@ -20,12 +20,11 @@ _LARGEST = 10**9  # numbers in the whole sum, some minutes
 class Enumeration(Run):
     """E_X E_m‖Xᵀw⋆ − Xᵀ(w⋆⊙m)‖² of bar2023, Theorem 4.4 for a few weights, without any formula of the theorem.
 
-    The inner mean is the sum over all dˢ sequences of draws of Algorithm 1. The outer mean is taken twice. Exactly:
-    a row of Gaussian X is a length times an independent direction, Eq. 2 sees only the lengths and the error is
-    quadratic in the directions, so directions ±1 (all 2ᵈ of them) stand for the sphere and a quadrature over the
-    lengths does the rest. And by chance: over `draws` Gaussian matrices, with a standard error. The record also has
-    the closed form, the sum that the proof in Appendix B.4 calls equal to it, the bounds, and the same enumeration
-    for uniform masks.
+    The inner mean is the sum over all dˢ sequences of draws of Algorithm 1. The outer mean is taken twice. Exactly: a
+    row of Gaussian X is a length times an independent direction, Eq. 2 sees only the lengths and the error is quadratic
+    in the directions, so directions ±1 (all 2ᵈ of them) stand for the sphere and a quadrature over the lengths does the
+    rest. And by sampling: over `draws` Gaussian matrices, with a standard error. The record also has the closed form,
+    the sum that the proof in Appendix B.4 calls equal to it, the bounds, and the same enumeration for uniform masks.
     """
 
     start: tuple[float, ...] = Field(description="initial weights w0, from which the mask is made")

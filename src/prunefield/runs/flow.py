@@ -21,7 +21,7 @@ LEG = 10  # records between two restarts of the integrator
 
 
 class Flow(Run):
-    """The integral of Eq. 5 of lufkin2024 from the first weights of `Neuron` with the same seed, scale and inits.
+    """The integral of Eq. 5 of lufkin2024 from the initial weights of `Neuron` with the same seed, scale and inits.
 
     The amplifier is exact or its cubic (Lemma B.1), as in the last column of Fig. 3. A record holds `weights`
     (inits, N) and `ipr` (inits,) at its time.

@@ -1,4 +1,4 @@
-"""The true gradient along the path of a run, by sampling, against the gradient flow that predicts it."""
+"""The true gradient along the path of a run, by sampling, compared with the gradient flow that predicts it."""
 
 import math
 from collections.abc import Iterator

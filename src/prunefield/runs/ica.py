@@ -17,7 +17,7 @@ class Ica(Run):
 
     All components are sought side by side (`parallel`), of unit variance, with its default contrast log cosh. The one
     record holds `components` (components, N), the filters that are applied to the inputs, and their `ipr`
-    (components,); `converged` says whether it came to rest within `iterations`.
+    (components,); `converged` says whether it converged within `iterations`.
     """
 
     task: Task = Field(description="where the inputs come from; labels are not used")

@@ -1,4 +1,4 @@
-"""The run `linear-scores`: SynFlow and SNIP of a linear model, beside the probabilities of sketching."""
+"""The run `linear-scores`: SynFlow and SNIP scores of a linear model, compared with the probabilities of sketching."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -17,7 +17,7 @@ from prunefield.theory.sketching import expected_error, probabilities
 
 
 class LinearScores(Run):
-    """Scores a linear model with the shipped `synflow` and `snip` and compares with p0 (bar2023, Sections 5 and 6).
+    """Scores a linear model with this package's `synflow` and `snip` and compares with p0 (bar2023, Sections 5 and 6).
 
     X is Gaussian/√n, or `single`: every feature is non-zero in one example, chosen at random. SynFlow is fed with ones,
     with the norms ‖X_(i)‖, and with those of other inputs (χ); SNIP has the ℓ1 loss and Gaussian labels. For each rule

@@ -1,4 +1,4 @@
-"""One ReLU neuron learning online or from one batch, from many first weights at once."""
+"""One ReLU neuron trained online or on one batch, from many initialisations at once."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -21,9 +21,9 @@ DTYPES = {"float64": torch.float64, "float32": torch.float32}
 class Neuron(Run):
     """Gradient descent on the mean of (ŷ−y)² for ŷ = ReLU(w·x) (lufkin2024, model M2, §2.1 and Fig. 3).
 
-    Each step takes a fresh batch, as in the paper, or all steps the same one; all `inits` neurons see the same batches
-    and never each other. A record holds `weights` (inits, N) before its step, and `loss` and `ipr` (inits,); its time
-    is steps × rate.
+    Each step uses a new batch, as in the paper, or all steps the same one; all `inits` neurons see the same batches and
+    are independent of each other. A record holds `weights` (inits, N) before its step, and `loss` and `ipr` (inits,);
+    its time is steps × rate.
     """
 
     task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
@@ -51,7 +51,7 @@ class Neuron(Run):
             loss = error.square().mean(0)
             if not bool(loss.isfinite().all()):
                 raise RunError(
-                    f"the loss of the neuron on {task.title} is no longer finite at step {step}; lower the rate"
+                    f"the loss of the neuron on {task.title} became non-finite at step {step}; lower the rate"
                     f" (it is {self.rate:g})"
                 )
             record = self._record(step, w, loss) if step % self.record_every == 0 or step == self.steps else None

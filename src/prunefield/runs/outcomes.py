@@ -1,4 +1,4 @@
-"""The run `outcomes`: all masks of Algorithm 1 for given inputs, against the lemmas."""
+"""The run `outcomes`: all masks of Algorithm 1 for given inputs, compared with the lemmas."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -16,12 +16,12 @@ _WORK = 400_000  # numbers handled between two safe points
 
 
 class Outcomes(Run):
-    """Draws X, w0 and w⋆ and holds Algorithm 1 and Lemmas 4.1, 4.3, B.1 and B.2 of bar2023 against all outcomes.
+    """Draws X, w0 and w⋆ and checks Algorithm 1 and Lemmas 4.1, 4.3, B.1 and B.2 of bar2023 against all outcomes.
 
     The mask is made by Eq. 2 from w0 and X (or, with `fresh`, other inputs X̃) and applied to w⋆ = w0 + τ·N(0, I).
     Records hold one number per case in each tensor: the error by enumeration (where dˢ is small), by the identity and
     as the lemmas print it; the largest gaps of enumerated moments to what the lemmas say, relative to the largest of
-    these; and the least error of rival probabilities.
+    these; and the smallest error of alternative probabilities.
     """
 
     dimension: int = Field(default=4, ge=1, description="number of weights d")
@@ -128,6 +128,6 @@ class Outcomes(Run):
 
 
 def _gap(found: Tensor, said: Tensor, scale: Tensor | None = None) -> Tensor:
-    """The largest difference in each row, relative to the row's largest entry of `scale`, or of what is said."""
+    """The largest difference in each row, relative to the row's largest entry of `scale`, or of `said`."""
     size = (said if scale is None else scale).abs().amax(-1)
     return (found - said).abs().amax(-1) / size.clamp(min=1e-300)

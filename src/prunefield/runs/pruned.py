@@ -1,4 +1,4 @@
-"""A network that is pruned before its training and then trained: one cell and seed of bar2023's tables."""
+"""A network that is pruned at initialisation and then trained: one cell and seed of bar2023's tables."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -32,12 +32,12 @@ from prunefield.train import accuracy
 class Pruned(Run):
     """Score, keep or sample, train (bar2023, Sec. 8, Tables 1 to 4); the same seed has the same weights and batches.
 
-    With `of` the scores are of the weights that IMP has trained, pruned from its last mask on, and the training goes
-    on from its rewound weights. Record 0 is about the mask: its density, in all and in each layer; how many layers are
-    `emptied`, whether nothing flows any more (`dead`); the mean |w| of kept first weights against that of all
-    (`bias`) and against that of their own layers (`bias_within`). Then comes one record per epoch with the mean loss;
-    the last one has the accuracy. With `shown` record 0 has tensors too: the mask (`mask:…`), first weights that are
-    kept (`weights`), and `scores` of weights chosen by chance with whether they are `chosen`.
+    With `of` the scores are those of the weights trained by IMP, starting from its last mask, and training continues
+    from its rewound weights. Record 0 is about the mask: its density, in all and in each layer; how many layers are
+    `emptied`, whether nothing flows any more (`dead`); the mean |w| of kept initial weights relative to that of all
+    (`bias`) and to that of their own layers (`bias_within`). Then comes one record per epoch with the mean loss; the
+    last one has the accuracy. With `shown` record 0 has tensors too: the mask (`mask:…`), initial weights that are kept
+    (`weights`), and `scores` of randomly selected weights with whether they are `chosen`.
     """
 
     task: Task = Field(description="where the images come from")

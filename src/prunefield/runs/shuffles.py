@@ -1,4 +1,4 @@
-"""Norms of winning tickets at initialisation against those of shuffled masks."""
+"""Norms of winning tickets at initialisation, compared with shuffled masks."""
 
 import math
 from collections.abc import Iterator

@@ -19,7 +19,7 @@ COLUMNS = ("exact", "printed", "sum", "minimum", "uniform")
 
 
 class Sketch(Run):
-    """Draws w0 ~ N(0, I) and w⋆ = w0 + τ·N(0, I) and puts bar2023, Theorem 4.4 to the test on each pair.
+    """Draws w0 ~ N(0, I) and w⋆ = w0 + τ·N(0, I) and tests bar2023, Theorem 4.4 on each pair.
 
     Its one record counts how often the exact error exceeds the printed bound and the two corrected ones; its tensors
     hold, for each draw, the exact error, the bounds and the error of uniform masks. `uniform_ratio` is exact error

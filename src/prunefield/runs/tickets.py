@@ -1,4 +1,4 @@
-"""Iterative magnitude pruning with rewinding of the networks of bar2023, to a density that is hit exactly."""
+"""Iterative magnitude pruning with rewinding of the networks of bar2023, to an exact density."""
 
 from collections.abc import Callable, Iterator
 
@@ -23,12 +23,12 @@ from prunefield.train import accuracy
 
 
 class Tickets(Run):
-    """Train, prune by |w|, rewind, again: IMP of bar2023, Sec. 8, on any data; random data is the task `noise`.
+    """Train, prune by |w|, rewind, repeat: IMP of bar2023, Sec. 8, on any data; random data is the task `noise`.
 
     Level l = 0, …, L − 1 trains θ(rewind)⊙m_l and prunes it to the density ρ^{(l+1)/L} of the weights of linear and
-    convolution layers, so that level L has exactly ρ; the head may have a density of its own (Fig. 2). Record l holds
-    m_l, packed (`mask:…`), and the accuracy after training with it; record L only its mask, the weights that were
-    pruned to it (`trained:…`) and θ(rewind) (`start:…`). Record 0 also holds the first weights (`first:…`).
+    convolution layers, so that level L has exactly ρ; the head may have its own density (Fig. 2). Record l holds m_l,
+    packed (`mask:…`), and the accuracy after training with it; record L only its mask, the weights that were pruned to
+    it (`trained:…`) and θ(rewind) (`start:…`). Record 0 also holds the initial weights (`first:…`).
     """
 
     task: Task = Field(description="where the images come from")
@@ -108,7 +108,7 @@ class Tickets(Run):
             yield Record(values, pack_all(mask) | plain)
 
     def build(self) -> nn.Module:
-        """The network with its first weights."""
+        """The network with its initial weights."""
         stream = seeds.generator(self.seed, "init")
         return self.net.build(self.task.shape, self.task.classes, generator=stream)
 
@@ -132,7 +132,7 @@ def pack_all(mask: Mask) -> dict[str, torch.Tensor]:
 
 
 def count_examples(task: Task, images: int) -> int:
-    """How many examples a training has, without reading any."""
+    """The number of training examples, without reading any."""
     if not isinstance(task, Finite):
         return images
     return task.limit or getattr(task, "images", SIZES.get(task.kind(), 50_000))

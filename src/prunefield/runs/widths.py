@@ -18,7 +18,7 @@ class Widths(Run):
 
     One record per method (imp, oneshot, random) and round: mean and median of σx and σy over the `top` units with most
     kept inputs and over all units with at least `least` of them; how many units those are and how many are left out,
-    because they keep at most one input or because their fit ran away; and how many mask entries of all pruned layers
+    because they keep at most one input or because their fit diverged; and how many mask entries of all pruned layers
     differ from IMP's. Tensors: σx, σy, the fit's mean squared error and the kept count of each unit.
     """
 

@@ -11,7 +11,7 @@ from prunefield.tasks import Batch, Task
 
 
 class Discrimination(Task):
-    """Tell laws of periodic fields apart by their lengthscale; all have the same marginal, of unit variance.
+    """Discriminate periodic random fields by their lengthscale; all have the same marginal, of unit variance.
 
     A higher label has a longer lengthscale; the paper has two. Labels are drawn uniformly and independently, one for
     each example.

@@ -120,7 +120,7 @@ class Published(Images):
         raise RunError("; ".join(problems))
 
     def _compare(self, origin: Path | None) -> str:
-        """A note on a file of the user's that is not the official one, which is no error: it may be packed anew."""
+        """A note on a user's file that is not the official one, which is not an error: it may be repacked."""
         if origin is None or not origin.is_file() or not self.sha256:
             return ""
         if (found := hash_file(origin)) in (self.sha256, *self.copies):

@@ -1,4 +1,4 @@
-"""The Gaussian clone of another task: its class means and covariances, and nothing else of it."""
+"""The Gaussian clone of another task, with only its class means and covariances."""
 
 import math
 from collections.abc import Iterator

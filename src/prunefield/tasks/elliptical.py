@@ -1,4 +1,4 @@
-"""A Gaussian field stretched as a whole by a random radius: Student's t, a shell, or any radial law."""
+"""A Gaussian field scaled by a random radius: Student's t, a shell, or any radial distribution."""
 
 import math
 from typing import Literal
@@ -17,7 +17,7 @@ class Elliptical(Latent):
     """Elliptical data (lufkin2024, Def. 1, §3.3 and Fig. 4): x = R √C u, u uniform on the sphere, E R² = N exactly.
 
     The covariance is C = exp(−d²/ξ²) for every radial law: Student's t with ν degrees of freedom, a shell (R fixed),
-    the paper's `extreme` law (R − 2 = artanh U before scaling), or a table of radii of your own.
+    the paper's `extreme` law (R − 2 = artanh U before scaling), or your own table of radii.
 
     >>> Elliptical(law="student-t", nu=5).kurtosis(), Elliptical(nu=4).kurtosis()
     (9.0, inf)

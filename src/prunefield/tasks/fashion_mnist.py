@@ -23,7 +23,7 @@ FILES = {"train": "train", "test": "t10k"}
 class FashionMnist(Published):
     """Fashion-MNIST in the official order, read from its four IDX files (bar2023, Sec. 5).
 
-    Taken from where Debian's package `dataset-fashion-mnist` puts them, or from a folder of your own with `--from`.
+    Taken from where Debian's package `dataset-fashion-mnist` puts them, or from your own folder with `--from`.
 
     >>> FashionMnist().shape, FashionMnist().classes
     ((1, 28, 28), 10)

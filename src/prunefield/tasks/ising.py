@@ -1,4 +1,4 @@
-"""Spins on a ring, told apart by how strongly neighbours agree."""
+"""Spins on a ring, discriminated by how strongly neighbours agree."""
 
 from typing import ClassVar, Literal
 
@@ -12,7 +12,7 @@ from prunefield.theory import amplifier, fields, walls
 
 
 class Ising(Discrimination):
-    """The one-dimensional Ising model (lufkin2024, Eq. 2 with its sign mended): p(x) ∝ exp(+J Σ xᵢxᵢ₊₁), xᵢ = ±1.
+    """The one-dimensional Ising model (lufkin2024, Eq. 2 with its sign corrected): p(x) ∝ exp(+J Σ xᵢxᵢ₊₁), xᵢ = ±1.
 
     Drawn exactly and without a Markov chain, from the bonds between spins that differ (`theory.walls`).
 

@@ -1,4 +1,4 @@
-"""A Gaussian field with its marginal law exchanged for one of any kurtosis."""
+"""A Gaussian field whose marginal distribution is replaced by one of any kurtosis."""
 
 import math
 from functools import cache

@@ -1,4 +1,4 @@
-"""Arrays of your own in a .npz file: inputs x, labels y."""
+"""Your own arrays in a .npz file: inputs x, labels y."""
 
 from collections.abc import Iterator
 from pathlib import Path

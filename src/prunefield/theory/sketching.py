@@ -24,7 +24,7 @@ def probabilities(w: Tensor, x: Tensor | None = None) -> Tensor:
 
 
 def defend(p: Tensor, alpha: float) -> Tensor:
-    """The defensive mixture (1 − α)·p + α/d, which no weight can escape; not in the paper.
+    """The defensive mixture (1 − α)·p + α/d, which gives every weight a positive probability; not in the paper.
 
     >>> defend(torch.tensor([1.0, 0.0]), 0.5).tolist()
     [0.75, 0.25]

@@ -1,4 +1,4 @@
-"""Networks by name, for the verbs: the built-in ones, what a factory of the user's makes, and weights in a file."""
+"""Networks by name, for the verbs: built-in ones, those made by a user's factory, and weights in a file."""
 
 import sys
 from argparse import Namespace
@@ -80,7 +80,7 @@ def assemble(path: Path) -> "nn.Module":
 
 
 def build(name: str, width: str, shape: tuple[int, ...], classes: int, seed: int) -> "nn.Module":
-    """A built-in network with the first weights that the run `pruned` has for a seed."""
+    """A built-in network with the initial weights that the run `pruned` has for a seed."""
     from prunefield.nets.architecture import NAMED
     from prunefield.seeds import generator
 
@@ -92,7 +92,7 @@ def build(name: str, width: str, shape: tuple[int, ...], classes: int, seed: int
 
 
 def make(model: str, seed: int) -> "nn.Module":
-    """What module:factory gives, with first weights that the seed decides."""
+    """The network that module:factory returns, with initial weights determined by the seed."""
     from importlib import import_module
 
     import torch
@@ -102,7 +102,7 @@ def make(model: str, seed: int) -> "nn.Module":
     module, _, factory = model.partition(":")
     sys.path.insert(0, "")
     try:
-        with torch.random.fork_rng(devices=[]):  # factories draw first weights from the global stream
+        with torch.random.fork_rng(devices=[]):  # factories draw initial weights from the global stream
             torch.manual_seed(derive(seed, "net"))
             found = getattr(import_module(module), factory)
             net = found if isinstance(found, torch.nn.Module) or not callable(found) else found()

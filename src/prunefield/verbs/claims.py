@@ -1,4 +1,4 @@
-"""Print the ledger of what is in the store: claim, where, the paper's value, ours, the verdict."""
+"""Print the ledger of the store: each claim with its source, the paper's value, ours, and the verdict."""
 
 from argparse import ArgumentParser, Namespace
 

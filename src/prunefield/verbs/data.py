@@ -184,7 +184,7 @@ def draw(args: Namespace) -> int:
 
 
 def _note(task: "Published") -> str:
-    """What was remarkable about the files that a data set was made from."""
+    """Notes on the files that a data set was made from."""
     from prunefield.data.shelf import read_about
 
     try:

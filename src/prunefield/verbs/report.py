@@ -1,4 +1,4 @@
-"""Write one self-contained HTML page from the store: the ledger and every drawing with its settings and table."""
+"""Write one self-contained HTML page from the store: the ledger and every figure with its settings and table."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
