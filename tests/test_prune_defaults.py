@@ -77,6 +77,17 @@ def test_tokens_that_no_longer_matter_are_reported():
     assert second.startswith("nothing flows from input to output, so the output is constant")
 
 
+def test_a_network_that_cannot_be_checked_is_reported():
+    class Picky(nn.Linear):
+        def forward(self, input):
+            if input.min() >= 0:  # as in the check, where everything is positive
+                raise ValueError("I need a negative number")
+            return super().forward(input)
+
+    with pytest.warns(PruneWarning, match="could not be checked .ValueError: I need a negative number"):
+        shrink(Picky(4, 3), "magnitude", 0.5, -torch.ones(2, 4), generator=generator(0, "m"))
+
+
 def test_a_skip_connection_is_not_a_cut_and_norms_and_biases_are_not_missing():
     class Residual(nn.Sequential):
         def forward(self, x):

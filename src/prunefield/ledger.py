@@ -56,13 +56,7 @@ class Finding:
     @cached_property
     def rows(self) -> list[Row]:
         return [
-            Row(
-                self.name,
-                self.scale,
-                claim,
-                claim.judge(self.table, self.scale),
-                None if claim.null is None else claim.check(claim.null(self.table)),
-            )
+            Row(self.name, self.scale, claim, claim.judge(self.table, self.scale), claim.judge_null(self.table))
             for claim in self.item.claims
         ]
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from prunefield.errors import show_line
 from prunefield.masks import Mask
 from prunefield.nets.borrowing import borrow
 from prunefield.nets.calls import (
@@ -71,11 +72,13 @@ def describe_collapse(
     not cover, other than those that `skip` names; biases and the parameters of norms do not count.
     """
     emptied, collapse = [name for name, number in mask.counts().items() if not number], None
+    unknown = ""
     if len(inputs):
         try:
             collapse = find_collapse(net, mask, inputs, forward=forward)
-        except Exception:  # whatever the user's own code raises: a mask is an answer without this
-            collapse = None
+        except Exception as error:  # whatever the user's own code raises: a mask is an answer without this
+            reason = show_line(f"{type(error).__name__}: {error}", 200)
+            unknown = f"whether the output still depends on the input could not be checked ({reason})"
     cut = [] if collapse is None else list(collapse.cut)
     rest = [name for name in emptied if name not in cut]
     lines = []
@@ -87,6 +90,8 @@ def describe_collapse(
         lines.append(f"{_list(rest, 'keeps', 'keep')} no weight{around if alive else ''}")
     if collapse is not None and collapse.dead:
         lines.append("nothing flows from input to output, so the output is constant; raise the density or set a floor")
+    if unknown:
+        lines.append(unknown)
     parameters = name_parameters(net)
     total = sum(item.numel() for item in {id(item): item for item in parameters.values()}.values())
     bare = {name: item for name, item in parameters.items()

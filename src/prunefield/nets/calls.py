@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from copy import copy
 from inspect import signature
 from itertools import islice
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,13 @@ LossName = Literal["cross-entropy", "l1", "squared"]
 Loss = LossName | Callable[[Any, Any], Tensor]
 LABELS = ("labels", "label", "targets", "target", "y")  # in a batch that is a dict
 FORMS = "a DataLoader, a pair (inputs, labels), a dict, a list of these, or a function that gives one of them"
+
+
+class Hooks(TypedDict, total=False):
+    """Of a score: how the network is called instead of `net(inputs)`, and the loss instead of the score's own."""
+
+    forward: Forward | None
+    loss: Loss | None
 
 
 class Fed(NamedTuple):

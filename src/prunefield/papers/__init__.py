@@ -55,6 +55,10 @@ class Claim:
         note = f"decided from {self.decided_at} scale on" + (f"; {verdict.note}" if verdict.note else "")
         return replace(verdict, status="not testable at this scale", note=note)
 
+    def judge_null(self, table: "DataFrame") -> Verdict | None:
+        """The verdict of the same check on the table without the effect."""
+        return None if self.null is None else self.check(self.null(table))
+
 
 class Item(Plugin):
     """One figure, table or theorem."""

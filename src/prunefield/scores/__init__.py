@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Unpack
 
 import torch
 from pydantic import BeforeValidator, Field
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from prunefield.errors import UsageError
-from prunefield.nets.calls import Data, Forward, Loss, Needs
+from prunefield.nets.calls import Data, Hooks, Needs
 from prunefield.nets.modules import LAYERS, is_named, walk
 from prunefield.plugin import Plugin
 
@@ -33,13 +33,7 @@ class Score(Plugin):
 
     @abstractmethod
     def __call__(
-        self,
-        net: nn.Module,
-        batches: Data = (),
-        *,
-        generator: torch.Generator,
-        forward: Forward | None = None,
-        loss: Loss | None = None,
+        self, net: nn.Module, batches: Data = (), *, generator: torch.Generator, **hooks: Unpack[Hooks]
     ) -> dict[str, Tensor]:
         """One tensor per prunable weight, keyed by its parameter name and of its shape.
 

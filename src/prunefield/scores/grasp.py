@@ -1,7 +1,7 @@
 """The score `grasp`: how much a weight holds up the flow of the gradient."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from pydantic import Field
@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from prunefield.errors import UsageError
 from prunefield.nets.borrowing import Mode, borrow
-from prunefield.nets.calls import Data, Fed, Forward, Loss, LossName, fit_batch, read_batches, take_batches
+from prunefield.nets.calls import Data, Fed, Hooks, LossName, fit_batch, read_batches, take_batches
 from prunefield.scores import Score
 from prunefield.scores._gradients import check_finite, differentiate, losses
 from prunefield.tasks import Batch
@@ -39,14 +39,9 @@ class Grasp(Score):
     parts: int = Field(default=2, ge=1, description="of a batch in eval mode: more take less memory and longer")
 
     def __call__(
-        self,
-        net: nn.Module,
-        batches: Data = (),
-        *,
-        generator: torch.Generator,
-        forward: Forward | None = None,
-        loss: Loss | None = None,
+        self, net: nn.Module, batches: Data = (), *, generator: torch.Generator, **hooks: Unpack[Hooks]
     ) -> dict[str, Tensor]:
+        forward, loss = hooks.get("forward"), hooks.get("loss")
         weights = self.weights(net)
         taken = read_batches(take_batches(batches, self.needs, generator=generator))
         fed = [fit_batch(batch, next(iter(weights.values()))) for batch in taken]

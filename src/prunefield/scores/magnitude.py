@@ -1,9 +1,11 @@
 """The score `magnitude`: how large a weight is."""
 
+from typing import Unpack
+
 import torch
 from torch import Tensor, nn
 
-from prunefield.nets.calls import Data, Forward, Loss, Needs
+from prunefield.nets.calls import Data, Hooks, Needs
 from prunefield.scores import Score
 
 
@@ -23,12 +25,6 @@ class Magnitude(Score):
         return "nothing"
 
     def __call__(
-        self,
-        net: nn.Module,
-        batches: Data = (),
-        *,
-        generator: torch.Generator,
-        forward: Forward | None = None,
-        loss: Loss | None = None,
+        self, net: nn.Module, batches: Data = (), *, generator: torch.Generator, **hooks: Unpack[Hooks]
     ) -> dict[str, Tensor]:
         return {name: weight.detach().abs() for name, weight in self.weights(net).items()}

@@ -1,11 +1,13 @@
 """The score `snip`: how much the loss feels a weight's removal."""
 
+from typing import Unpack
+
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from prunefield.nets.borrowing import Mode, borrow
-from prunefield.nets.calls import Data, Forward, Loss, LossName, fit_batch, read_batches, take_batches
+from prunefield.nets.calls import Data, Hooks, LossName, fit_batch, read_batches, take_batches
 from prunefield.scores import Score
 from prunefield.scores._gradients import check_finite, differentiate, losses
 
@@ -27,14 +29,9 @@ class Snip(Score):
     loss: LossName = Field(default="cross-entropy", description="the loss L")
 
     def __call__(
-        self,
-        net: nn.Module,
-        batches: Data = (),
-        *,
-        generator: torch.Generator,
-        forward: Forward | None = None,
-        loss: Loss | None = None,
+        self, net: nn.Module, batches: Data = (), *, generator: torch.Generator, **hooks: Unpack[Hooks]
     ) -> dict[str, Tensor]:
+        forward, loss = hooks.get("forward"), hooks.get("loss")
         weights = self.weights(net)
         taken = read_batches(take_batches(batches, self.needs, generator=generator))
         fed = [fit_batch(batch, next(iter(weights.values()))) for batch in taken]

@@ -1,6 +1,6 @@
 """The score `synflow`: how much of a positive flow goes through a weight."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Unpack
 
 import torch
 from pydantic import Field
@@ -11,8 +11,7 @@ from prunefield.nets.borrowing import Mode, borrow
 from prunefield.nets.calls import (
     Data,
     Fed,
-    Forward,
-    Loss,
+    Hooks,
     Needs,
     call_network,
     change_batch,
@@ -53,14 +52,9 @@ class Synflow(Score):
         return "nothing" if self.shape else "shape"
 
     def __call__(
-        self,
-        net: nn.Module,
-        batches: Data = (),
-        *,
-        generator: torch.Generator,
-        forward: Forward | None = None,
-        loss: Loss | None = None,
+        self, net: nn.Module, batches: Data = (), *, generator: torch.Generator, **hooks: Unpack[Hooks]
     ) -> dict[str, Tensor]:
+        forward = hooks.get("forward")
         weights = self.weights(net)
         first = next(iter(weights.values()))
         inputs = [fit_batch(fed, first) for fed in self._inputs(take_batches(batches, self.needs, generator=generator))]

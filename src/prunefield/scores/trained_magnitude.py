@@ -1,6 +1,7 @@
 """The score `trained-magnitude`: how large a weight becomes when the network is trained."""
 
 from copy import deepcopy
+from typing import Unpack
 
 import torch
 from pydantic import Field
@@ -11,8 +12,7 @@ from prunefield.masks import Mask
 from prunefield.nets.borrowing import keep_streams, seed_streams
 from prunefield.nets.calls import (
     Data,
-    Forward,
-    Loss,
+    Hooks,
     Needs,
     call_network,
     compute_loss,
@@ -53,14 +53,9 @@ class TrainedMagnitude(Score):
         return "all"
 
     def __call__(
-        self,
-        net: nn.Module,
-        batches: Data = (),
-        *,
-        generator: torch.Generator,
-        forward: Forward | None = None,
-        loss: Loss | None = None,
+        self, net: nn.Module, batches: Data = (), *, generator: torch.Generator, **hooks: Unpack[Hooks]
     ) -> dict[str, Tensor]:
+        forward, loss = hooks.get("forward"), hooks.get("loss")
         taken = read_batches(take_batches(batches, self.needs, generator=generator))
         first = next(iter(self.weights(net).values()))
         whole = fit_batch(join_batches(taken), first)

@@ -49,8 +49,7 @@ def list_(args: Namespace, folders: "list[Folder]") -> int:
     width = max((len(row["run"]) for row in rows), default=3)  # not `screen.show`: it takes seconds for 20,000 rows
     print(f"{'run':{width}}  status   progress  seconds")
     for row in rows:
-        seconds = "" if row["seconds"] is None else row["seconds"]
-        print(f"{row['run']:{width}}  {row['status']:7}  {row['progress']:8.0%}  {seconds}".rstrip())
+        print(f"{row['run']:{width}}  {row['status']:7}  {row['progress']:8.0%}  {row['seconds'] or ''}".rstrip())
     return 0
 
 
