@@ -168,7 +168,7 @@ def test_runs_are_listed_shown_verified_and_removed(capsys, tmp_path):
     answer = capsys.readouterr().out
     assert f"{name}: records.json was truncated or edited" in answer
     assert f"prunefield runs remove {name}" in answer
-    assert "takes names" in fails(capsys, ["runs", "remove", *out])
+    assert "needs names" in fails(capsys, ["runs", "remove", *out])
     assert main(["runs", "remove", "--damaged", *out]) == 0
     assert [folder.name for folder in store] == [Toy(seed=2).folder]
 
@@ -205,7 +205,7 @@ def test_ctrl_c_leaves_a_store_that_resumes(tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "the same command goes on from here" in errors
+    assert "run the same command to continue from here" in errors
     assert "Traceback" not in errors
     store = Store(tmp_path / "store")
     assert store.folder(run).saved()[0]["step"] > 0
@@ -227,7 +227,7 @@ def test_ctrl_c_at_any_time_is_told_in_one_line(tmp_path, delay):
     out, errors = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "Traceback" not in out + errors
-    assert errors.splitlines()[-1] == "prunefield: interrupted; the same command goes on from here"
+    assert errors.splitlines()[-1] == "prunefield: interrupted; run the same command to continue from here"
     deadline = time.monotonic() + 20
     while living(process.pid):
         assert time.monotonic() < deadline

@@ -16,7 +16,7 @@ _process = ExitStack()  # gives the process its own settings back
 
 @contextmanager
 def fixed_conditions() -> Iterator[None]:
-    """One thread, float32 and the CPU as torch's defaults, exact products and gradients; then all is as it was.
+    """One thread, float32 and the CPU as torch's defaults, exact products and gradients; then the caller's settings.
 
     How a sum is split over threads decides its last bits. Some settings belong to the whole process: the first run
     that begins changes them, and the last one that ends restores them. The others belong to the caller's thread.

@@ -1,4 +1,6 @@
-"""States and records as bytes: safetensors with the plain values in the header, and a seal that shows any damage."""
+"""States and records as bytes: safetensors with the plain values in the header, and a checksum that reveals any
+damage.
+"""
 
 import json
 import math
@@ -20,7 +22,7 @@ BLANK = b"0" * 64
 
 
 class SafePoint(NamedTuple):
-    """All that a run needs to continue: values and tensors of its state, and the records so far."""
+    """Everything that a run needs to continue: values and tensors of its state, and the records so far."""
 
     values: dict[str, Any]
     tensors: dict[str, Tensor]
@@ -42,7 +44,7 @@ def unpack_safe_point(run: str, data: bytes) -> SafePoint:
     """The safe point in `data`; ValueError says what is wrong with it."""
     at = data.find(SEAL) + len(SEAL)
     if checksum(data[:at] + BLANK + data[at + len(BLANK) :]).encode() != data[at : at + len(BLANK)]:
-        raise ValueError("its bytes do not match its checksum, or it has none")
+        raise ValueError("its bytes do not match its checksum, or it has no checksum")
     tensors, values = unpack(data)
     if values["run"] != run:
         raise ValueError(f"it belongs to {values['run']}")

@@ -171,7 +171,7 @@ def test_the_command_reads_arrays(tmp_path, capsys):
         (np.full((200, 8), np.nan), "not finite"),
         (np.ones((200, 8)), "8 of 8 inputs are constant"),
         (np.random.default_rng(0).normal(size=(20, 8)), "at least 100 examples"),
-        (np.random.default_rng(0).normal(size=(100, 2, 2, 2, 2)), "inputs are (N,), (height, width)"),
+        (np.random.default_rng(0).normal(size=(100, 2, 2, 2, 2)), "inputs must be (N,), (height, width)"),
         (np.zeros(5), "of shape (n, …)"),
         (np.array([["a", "b"]]), "real numbers"),
         (np.array([[None, 1]], dtype=object), "safe to read"),

@@ -87,7 +87,7 @@ def test_a_rate_that_blows_up_says_where():
 
 
 def test_an_infinite_kurtosis_has_no_cubic_flow():
-    with pytest.raises(UsageError, match=r"kurtosis of Kur\(4\) is infinite: no cubic; use 'exact'"):
+    with pytest.raises(UsageError, match=r"kurtosis of Kur\(4\) is infinite, so there is no cubic; use 'exact'"):
         Run.parse({"kind": "flow", "task": {"kind": "kur", "k": 4}, "amplifier": "cubic"})
     assert _records(Flow(task=Kur(k=4.0, **SMALL), inits=1, time=0.2, record_every=0.1), State())
 

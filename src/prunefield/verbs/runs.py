@@ -1,6 +1,6 @@
 """List, show, verify or remove the runs of a store.
 
-A name may be shortened to its beginning, or to the beginning of its hash.
+A name may be abbreviated to any unique prefix of it or of its hash.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("action", metavar="|".join(ACTIONS), help="what to do")
+    parser.add_argument("action", metavar="|".join(ACTIONS), help="the action")
     parser.add_argument("names", nargs="*", metavar="RUN", help="the runs [default: all]")
-    parser.add_argument("--damaged", action="store_true", help="only runs that `verify` complains of")
-    parser.add_argument("--unfinished", action="store_true", help="only runs that stopped or failed")
+    parser.add_argument("--damaged", action="store_true", help="only runs that `verify` finds damaged")
+    parser.add_argument("--unfinished", action="store_true", help="only runs that were interrupted or failed")
     parser.add_argument("--all", action="store_true", help="with remove: all runs")
     add_store(parser)
 
@@ -36,7 +36,7 @@ def execute(args: Namespace) -> int:
             or (args.damaged and folder.is_done and folder.problems())
         ]
     elif args.action in ("remove", "show") and not (args.names or args.all):
-        raise UsageError(f"runs {args.action} takes names of runs, --damaged, --unfinished or --all")
+        raise UsageError(f"runs {args.action} needs names of runs, --damaged, --unfinished or --all")
     return ACTIONS[args.action](args, folders)
 
 
@@ -83,7 +83,7 @@ def verify(args: Namespace, folders: "list[Folder]") -> int:
     else:
         for folder, problem in problems:
             print(show_line(f"{folder.name}: {problem}; {folder.remedy}"))
-        print(f"{len(folders)} runs looked at, {len({folder.name for folder, _ in problems})} damaged")
+        print(f"{len(folders)} runs checked, {len({folder.name for folder, _ in problems})} damaged")
     return 1 if problems else 0
 
 

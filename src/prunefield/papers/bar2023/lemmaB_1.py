@@ -30,7 +30,7 @@ def _check_support(table: Frame) -> Verdict:
 
 
 def _binary(table: Frame) -> Frame:
-    """The same weights kept, as they are."""
+    """The same weights kept without rescaling."""
     return table.assign(mean_gap=table["binary_mean_gap"])
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def _check_variance(table: Frame) -> Verdict:
     gap = table["variance_gap"].max()
     seen = f"variance over all outcomes and formula agree to {gap:.0e} of the formula's first term"
-    note = "the proof's last line uses Lemma B.1, where it names B.2"
+    note = "the last line of the proof uses Lemma B.1 but cites B.2"
     return Verdict("reproduced" if gap < EXACT else "not reproduced", seen, len(table), note)
 
 
