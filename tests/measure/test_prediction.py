@@ -147,10 +147,22 @@ def test_numbers_of_any_type_give_the_same():
     assert all(torch.allclose(each.widths, found[0].widths) for each in found)
 
 
+def test_the_unit_of_the_inputs_does_not_matter():
+    _, batch = draw("ising", 400)
+    found = [predict(batch.x.double() * scale, batch.y, **QUICK | {"time": 30.0}) for scale in (1e-200, 1.0, 1e200)]
+    assert all(torch.allclose(each.widths, found[1].widths) for each in found)
+
+
+def test_too_few_resamples_give_no_answer():
+    found = forecast("ising", 400, resamples=2, time=30.0)
+    assert (found.answer, found.needed) == ("undecided", None)
+    assert "2 resamples are too few" in found.notes[0]
+
+
 def test_copies_are_reported():
     _, batch = draw("gaussian", 400)
     found = predict(batch.x.repeat(3, 1), **QUICK | {"resamples": 1, "time": 5.0})
-    assert "800 of 1200 examples are copies of others" in found.notes[-1]
+    assert "800 of 1200 examples are copies of others" in found.notes[0]
 
 
 def test_the_command_reads_arrays(tmp_path, capsys):

@@ -68,6 +68,7 @@ def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) 
     low, high = flat[:, sites.flatten()].amin(0), flat[:, sites.flatten()].amax(0)
     sites, varies = _crop(sites, (low != high).view(sites.shape), notes)
     chosen = flat[:, sites.flatten()].to(torch.float64).view(-1, *sites.shape)
+    chosen = chosen / chosen.abs().max()  # squares of very large or small numbers are not numbers
     chosen = torch.where(varies, chosen - chosen[:, varies].mean(), 0.0)
     chosen = chosen / chosen[:, varies].var(0).mean().sqrt()
     _count_copies(flat, notes)
@@ -154,6 +155,8 @@ def _order_classes(x: Tensor, y: Any, notes: list[str]) -> tuple[Tensor, Tensor,
     given = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
     if given.shape != (len(x),):
         raise UsageError(f"y must have one label per example, shape ({len(x)},), not {given.shape}")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise UsageError(f"{int((~np.isfinite(given)).sum())} of the labels are not finite; leave those examples out")
     names, inverse, counts = np.unique(given, return_inverse=True, return_counts=True)
     large = [index for index, count in enumerate(counts) if count >= FEWEST]
     if len(large) < 2:

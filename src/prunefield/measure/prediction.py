@@ -28,7 +28,7 @@ from prunefield.nets.glorot import draw_glorot
 
 # Widths over those from a straight φ: a bump that just fills a ring, 1 + cos, has 0.51 of a flat field's, a wave 2/3.
 LOCAL, SPREAD = 0.6, 2 / 3
-CERTAIN = 0.95
+CERTAIN, LEAST = 0.95, 10  # resamples that can be 95 % certain
 SCALE = 1e-3  # of the initial weights' variance, as in Fig. 3
 INITS, RESAMPLES, FEW = 5, 40, 20  # FEW: resamples where S2 does not hold
 DENSE, LARGEST = 512, 4096  # sites at most, where S2 does not hold and where it does
@@ -152,6 +152,8 @@ def predict(
     leaning = verdicts[0]
     agreeing = verdicts[1:].count(leaning)
     certainty = (agreeing + 0.5) / (count + 1)
+    if count < LEAST:
+        notes += (f"{count} resamples are too few for an answer, which takes at least {LEAST}",)
     force = None
     if leaning == "yes":
         part = long[: max(1000, PROBED // long[0].numel())]
@@ -171,7 +173,7 @@ def predict(
         answer=answer,
         leaning=leaning,
         certainty=certainty,
-        needed=None if answer != "undecided" else estimate_needed(agreeing / count, size, force),
+        needed=None if answer != "undecided" or count < LEAST else estimate_needed(agreeing / count, size, force),
         examples=size,
         time=time,
         shape=examples.shape,
