@@ -185,8 +185,8 @@ def test_an_emptied_layer_is_warned_of(capsys):
     [
         (["--shape", "1,6,6", "--density", "0"], "net", "density is the kept fraction"),
         (["--shape", "1,6,6", "--density", "half"], "net", "density is the kept fraction"),
-        (["--density", "0.5"], "net", "need the shape of one: --shape"),
-        (["--shape", "1x6", "--density", "0.5"], "net", "--shape is whole numbers with commas"),
+        (["--density", "0.5"], "net", "need a shape: --shape"),
+        (["--shape", "1x6", "--density", "0.5"], "net", "--shape must be whole numbers with commas"),
         (["--shape", "1,6,6", "--density", "0.5", "--score", "snipp"], "net", "did you mean 'snip'"),
         (["--shape", "1,6,6", "--density", "0.5", "--score", "snip,mod=eval"], "net", "did you mean 'mode'"),
         (["--shape", "1,6,6", "--density", "0.5", "--scope", "glob"], "net", "did you mean 'global'"),
@@ -200,7 +200,7 @@ def test_an_emptied_layer_is_warned_of(capsys):
         (["--shape", "4", "--density", "0.5"], "nett", "cannot build own_nets_for_prune:nett"),
         (["--shape", "4", "--density", "0.5"], "broken", "RuntimeError: two lines"),
         (["--shape", "4", "--density", "0.5"], "frozen", "is frozen"),
-        (["--shape", "4", "--density", "0.5"], "pair", "must give a tensor (examples, classes), it gives dict"),
+        (["--shape", "4", "--density", "0.5"], "pair", "must return a tensor (examples, classes), not dict"),
         (["--shape", "4", "--density", "1/0"], "zero", "density is the kept fraction"),
         (
             ["--shape", "4", "--density", "1/2", "--batch", "1", "--score", "snip,mode=train"],
@@ -228,7 +228,7 @@ def test_an_emptied_layer_is_warned_of(capsys):
             "zero",
             "(3, 64) in the mask, missing in",
         ),
-        (["--shape", "1,6,6", "--density", "0.5", "--iterations", "0"], "net", "iterations is at least 1, got 0"),
+        (["--shape", "1,6,6", "--density", "0.5", "--iterations", "0"], "net", "iterations must be at least 1, not 0"),
         (["--shape", "1,6,6", "--density", "0.5", "--inputs", "leaves"], "net", "does not fit the inputs of leaves"),
         (["--shape", "1,6,6", "--density", "0.5", "--classes", "3"], "net", "--classes is for the networks"),
     ],
