@@ -196,7 +196,7 @@ def test_an_emptied_layer_is_warned_of(capsys):
         (["--shape", "1,6,6", "--density", "0.5", "--from", "no.safetensors"], "net", "cannot read no.safetensors"),
         (["--shape", "1,7,7", "--density", "0.5"], "net", "does not take inputs of shape 1,7,7"),
         (["--shape", "4", "--density", "0.5"], "tied", "is shared with"),
-        (["--shape", "4", "--density", "0.5"], "number", "gives a int, not a torch.nn.Module"),
+        (["--shape", "4", "--density", "0.5"], "number", "returns a int, not a torch.nn.Module"),
         (["--shape", "4", "--density", "0.5"], "nett", "cannot build own_nets_for_prune:nett"),
         (["--shape", "4", "--density", "0.5"], "broken", "RuntimeError: two lines"),
         (["--shape", "4", "--density", "0.5"], "frozen", "is frozen"),
