@@ -1,4 +1,4 @@
-"""The score `grasp`: how much a weight holds up the flow of the gradient."""
+"""GraSP: how much a weight supports the flow of the gradient."""
 
 from collections.abc import Iterator
 from typing import Any, Unpack

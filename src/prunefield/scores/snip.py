@@ -1,4 +1,4 @@
-"""The score `snip`: how much the removal of a weight changes the loss."""
+"""SNIP: how much the removal of a weight changes the loss."""
 
 from typing import Unpack
 

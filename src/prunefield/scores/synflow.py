@@ -1,4 +1,4 @@
-"""The score `synflow`: how much of a positive flow goes through a weight."""
+"""SynFlow: how much of a positive flow goes through a weight."""
 
 from typing import ClassVar, Literal, Unpack
 

@@ -1,4 +1,4 @@
-"""The score `trained-magnitude`: how large a weight becomes when the network is trained."""
+"""The magnitude of a weight after the network has been trained."""
 
 from copy import deepcopy
 from typing import Unpack

@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig3`: one neuron on three kinds of data, simulated and integrated."""
+"""Fig. 3 of lufkin2024: one neuron on three kinds of data, simulated and integrated."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any

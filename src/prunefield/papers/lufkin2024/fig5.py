@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig5`: how local a neuron's field becomes, against the excess kurtosis of its data."""
+"""Fig. 5 of lufkin2024: how local a neuron's field becomes, against the excess kurtosis of its data."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
