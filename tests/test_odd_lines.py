@@ -43,7 +43,6 @@ def refuse(capsys, arguments: list[str]) -> str:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "study.toml", "--set", "steps.x=1"], "steps: input should be a valid integer"),
         (["run", "study.toml", "--set", "steps=3", "--set", "steps.x=1"], "steps is 3, which has no settings"),
         (["run", "study.toml", "--set", f"steps={'1' * 5000}"], "steps: Exceeds the limit"),
         (["run", "study.toml", "--set", f"steps={10**400}"], "steps must be below 2^63"),
@@ -67,7 +66,7 @@ def refuse(capsys, arguments: list[str]) -> str:
     ],
 )
 def test_an_odd_argument_gets_one_line(capsys, folder, arguments, message):
-    (folder / "deep.toml").write_text(f"{NEURON}x = {'[' * 400}{']' * 400}")
+    (folder / "deep.toml").write_text(f"{NEURON}x = {'{a = ' * 400}1{'}' * 400}")
     (folder / "digits.toml").write_text(f"{NEURON}steps = {'1' * 5000}")
     assert message in refuse(capsys, arguments)
 
@@ -98,10 +97,10 @@ def test_a_quantized_tensor_gets_one_line(capsys):
 
 
 def test_names_of_layers_are_no_formulas(capsys, folder):
-    save_file({r"$\frac{": torch.eye(4, 12)}, "net.safetensors")
+    save_file({r"$\frac{$": torch.eye(4, 12)}, "net.safetensors")
     assert main(["measure", "net.safetensors", "--shape", "3,2,2", "--out", "out", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["layer"] == r"$\frac{"
-    assert r"$\frac{" in (folder / "out" / "fields.svg").read_text()
+    assert json.loads(capsys.readouterr().out)["layer"] == r"$\frac{$"
+    assert r"$\frac{$" in (folder / "out" / "fields.svg").read_text()
 
 
 def test_arrays_are_told_by_their_content(capsys, folder):

@@ -3,6 +3,8 @@
 import errno
 import hashlib
 import os
+import secrets
+import shutil
 from pathlib import Path
 
 from prunefield.errors import StoreError, UsageError
@@ -15,7 +17,7 @@ def write_whole(path: Path, data: bytes | bytearray, *, keep: Path | None = None
     """
     if not path.name or path.is_dir():  # such as `.`
         raise UsageError(f"cannot write {path}: it is a folder; choose a file with {chosen_by}")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")  # not by process: threads, other machines
     try:
         with temporary.open("wb") as file:
             file.write(data)
@@ -40,6 +42,14 @@ def sync_folder(path: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def delete(path: Path) -> None:
+    """Deletes a file, a folder with all that is in it, or a link, but not what it leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def make_folder(path: Path, *, chosen_by: str = "--out") -> None:

@@ -6,7 +6,6 @@
 import json
 import math
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from filelock import FileLock, Timeout
 
 from prunefield.errors import StoreError, UsageError
-from prunefield.files import cannot, checksum, is_locked, make_folder, sync_folder, write_whole
+from prunefield.files import cannot, checksum, delete, is_locked, make_folder, sync_folder, write_whole
 from prunefield.plugin import hash_settings
 
 if TYPE_CHECKING:  # a list of runs needs no torch
@@ -142,13 +141,18 @@ class Folder:
             self._clear(*SAFE_POINTS, "progress")
 
     def fail(self, message: str, traceback: str, records: "list[Record]") -> None:
-        """Writes why the run failed, and the records up to the failure."""
+        """Writes why the run failed, and the records up to the failure if they can be stored."""
         from prunefield.packing import blank_infinite, name_tensors, pack
 
-        values = [{key: blank_infinite(value) for key, value in record.values.items()} for record in records]
-        found = {"message": message, "traceback": traceback, "records": values}
-        write_whole(self.path / "failure.safetensors", pack(name_tensors(records), {}))
-        write_whole(self.path / "failure.json", encode_table(found))
+        texts = {"message": message, "traceback": traceback}
+        found = {key: text.encode(errors="backslashreplace").decode() for key, text in texts.items()}
+        try:
+            values = [{key: blank_infinite(value) for key, value in record.values.items()} for record in records]
+            tensors, table = pack(name_tensors(records), {}), encode_table({**found, "records": values})
+        except Exception:  # a record that cannot be stored may be the very reason of the failure
+            tensors, table = pack({}, {}), encode_table({**found, "records": []})
+        write_whole(self.path / "failure.safetensors", tensors)
+        write_whole(self.path / "failure.json", table)
 
     def show_progress(self, fraction: float) -> None:
         """For progress bars in any process; losing it does no harm, so it is not written safely."""
@@ -241,12 +245,13 @@ class Folder:
         return "running" if is_locked(self.lock_path) else "stopped"
 
     def remove(self) -> None:
-        """Deletes the run; one that is being executed is left alone."""
+        """Deletes the run, or the link to it; one that is being executed is left alone."""
         try:
             with self.hold(timeout=0):
-                (self.path / "done.json").unlink(missing_ok=True)  # first, so that half a folder never looks finished
-                sync_folder(self.path)
-                shutil.rmtree(self.path)
+                if not self.path.is_symlink():
+                    delete(self.path / "done.json")  # first, so that half a folder never looks finished
+                    sync_folder(self.path)
+                delete(self.path)
         except Timeout:
             raise UsageError(f"{self.name} is being executed; stop it first") from None
         except OSError as error:

@@ -70,7 +70,10 @@ class Store:
         path = self.root / "runs"
         try:
             with os.scandir(path) as entries:
-                return sorted(entry.name for entry in entries if entry.is_dir())
+                # A link in a circle is no folder; asked whether it is one, `entry` itself would fail.
+                return sorted(
+                    entry.name for entry in entries if entry.is_dir(follow_symlinks=False) or os.path.isdir(entry.path)
+                )
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -78,6 +81,8 @@ class Store:
 
     def match(self, name: str) -> Folder:
         """The run with this name, or the only one whose name or hash begins like this."""
+        if not name:
+            raise UsageError("the name of a run cannot be empty; `prunefield runs list` has them all")
         names = self.names()
         found = [other for other in names if other == name] or [
             other for other in names if other.startswith(name) or other.rpartition("-")[2].startswith(name)

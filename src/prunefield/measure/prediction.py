@@ -150,7 +150,7 @@ def predict(
     narrow = participate(found.straight) / participate(found.fields)
     verdicts = [judge(ratios) for ratios in narrow]
     leaning = verdicts[0]
-    agreeing = sum(verdict == leaning for verdict in verdicts[1:])
+    agreeing = verdicts[1:].count(leaning)
     certainty = (agreeing + 0.5) / (count + 1)
     force = None
     if leaning == "yes":
@@ -171,7 +171,7 @@ def predict(
         answer=answer,
         leaning=leaning,
         certainty=certainty,
-        needed=None if answer != "undecided" else estimate_needed(verdicts[1:], size, force),
+        needed=None if answer != "undecided" else estimate_needed(agreeing / count, size, force),
         examples=size,
         time=time,
         shape=examples.shape,
@@ -203,17 +203,16 @@ def judge(ratios: Tensor) -> str:
     return "yes" if median <= LOCAL else "no" if median >= SPREAD else "undecided"
 
 
-def estimate_needed(verdicts: Sequence[str], examples: int, force: Answer | None = None) -> int | None:
-    """Roughly how many examples would decide: errors fall as 1/√n, so that a share Φ(z) of resamples becomes 95 %.
+def estimate_needed(share: float, examples: int, force: Answer | None = None) -> int | None:
+    """Roughly how many examples would decide: errors fall as 1/√n, so that a `share` Φ(z) of resamples becomes 95 %.
 
-    The same holds for a `force` that is not yet significant. None where the resamples are split so evenly, or the force
-    is so weak, that no number may decide.
+    The same holds for a `force` that is not yet significant. None where so few resamples agree, or the force is so
+    weak, that it cannot be said.
 
-    >>> estimate_needed(["yes"] * 8 + ["no"] * 2, 1000)
+    >>> estimate_needed(0.8, 1000)
     4000
     """
     asked = float(torch.special.ndtri(torch.tensor(CERTAIN)))
-    share = max(verdicts.count("yes"), verdicts.count("no")) / len(verdicts)
     scores = [float(torch.special.ndtri(torch.tensor(min(share, CERTAIN))))]
     if force is not None and not force.met:
         scores.append(force.z)

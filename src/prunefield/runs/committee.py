@@ -34,9 +34,7 @@ class Committee(Run):
     hidden: int = Field(default=10, ge=1, description="number of hidden units K of each network")
     activation: Activation = Field(default="sigmoid", description="σ: relu, sigmoid, or erf of a/√2")
     bias: bool = Field(default=True, description="whether the hidden units have trainable biases")
-    second: Literal["fixed", "learnt"] = Field(
-        default="fixed", description="the second layer: fixed at 1/K, or trained"
-    )
+    second: Literal["fixed", "learnt"] = Field(default="fixed", description="second layer: 1/K, or trained")
     init_scale: float = Field(default=0.1, gt=0, description="variance of the initial weights: init_scale·2/(N+K)")
     rate: float = Field(default=100.0, gt=0, description="the learning rate τ; gradients are of the order of 1/K")
     batch: int = Field(default=1000, ge=1, description="examples per step")

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from prunefield.errors import StoreError, UsageError, unknown
+from prunefield.errors import StoreError, UsageError, show_line, unknown
 from prunefield.options import add_store, old_store, print_json
 
 if TYPE_CHECKING:
@@ -46,10 +46,11 @@ def list_(args: Namespace, folders: "list[Folder]") -> int:
     if args.json:
         print_json(rows)
         return 0
-    width = max((len(row["run"]) for row in rows), default=3)  # not `screen.show`: it takes seconds for 20,000 rows
+    names = [show_line(row["run"]) for row in rows]
+    width = max(map(len, names), default=3)  # not `screen.show`: it takes seconds for 20,000 rows
     print(f"{'run':{width}}  status   progress  seconds")
-    for row in rows:
-        print(f"{row['run']:{width}}  {row['status']:7}  {row['progress']:8.0%}  {row['seconds'] or ''}".rstrip())
+    for name, row in zip(names, rows, strict=True):
+        print(f"{name:{width}}  {row['status']:7}  {row['progress']:8.0%}  {row['seconds'] or ''}".rstrip())
     return 0
 
 
@@ -81,7 +82,7 @@ def verify(args: Namespace, folders: "list[Folder]") -> int:
         print_json([{"run": folder.name, "problem": problem, "remedy": folder.remedy} for folder, problem in problems])
     else:
         for folder, problem in problems:
-            print(f"{folder.name}: {problem}; {folder.remedy}")
+            print(show_line(f"{folder.name}: {problem}; {folder.remedy}"))
         print(f"{len(folders)} runs checked, {len({folder.name for folder, _ in problems})} damaged")
     return 1 if problems else 0
 
@@ -93,7 +94,7 @@ def remove(args: Namespace, folders: "list[Folder]") -> int:
     if args.json:
         print_json([folder.name for folder in folders])
     else:
-        print("\n".join(f"removed {folder.name}" for folder in folders) or "nothing to remove")
+        print("\n".join(show_line(f"removed {folder.name}") for folder in folders) or "nothing to remove")
     return 0
 
 
