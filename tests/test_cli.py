@@ -86,7 +86,7 @@ def test_a_mistake_gets_one_line(capsys, tmp_path, monkeypatch, arguments, messa
         ('kind = "toy"\nof = { kind = "toy", steps = 0 }', "steps: input should be greater than or equal to 1 (got 0)"),
         ('kind = "imp"\nfraction = 1.5', "fraction"),
         ('kind = "imp"\ntask = "leafs"', "did you mean 'leaves'?"),
-        (STUDY + "[sweep]\nseed = 3", "takes lists"),
+        (STUDY + "[sweep]\nseed = 3", "takes non-empty lists"),
         (SWEEP, "use: prunefield sweep"),
     ],
 )
@@ -105,7 +105,7 @@ def test_a_folder_that_is_a_file_gets_one_line(capsys, study, tmp_path):
 
 def test_a_newer_store_gets_one_line(capsys, study, tmp_path):
     (tmp_path / "store.json").write_text('{"format": 7}')
-    assert "upgrade prunefield" in fails(capsys, ["run", study(), "--out", str(tmp_path)])
+    assert "upgrade it" in fails(capsys, ["run", study(), "--out", str(tmp_path)])
 
 
 def test_a_study_runs_and_its_settings_can_be_changed(capsys, study, out):

@@ -58,12 +58,12 @@ class Folder:
 
     @cached_property
     def lock(self) -> FileLock:
-        """Held by whoever executes or removes the run; the system lets go of it when a process dies."""
+        """Held by the process that executes or removes the run; the system releases it when the process dies."""
         return FileLock(self.lock_path)
 
     @contextmanager
     def hold(self, *, timeout: float = -1) -> Iterator[None]:
-        """Holds the lock, for which this waits without end unless there is a `timeout` in seconds."""
+        """Holds the lock, for which this waits indefinitely unless there is a `timeout` in seconds."""
         make_folder(self.lock_path.parent)
         try:
             self.lock.acquire(timeout=timeout)
@@ -141,7 +141,7 @@ class Folder:
             self._clear(*SAFE_POINTS, "progress")
 
     def fail(self, message: str, traceback: str, records: "list[Record]") -> None:
-        """Writes why the run failed, and what it had recorded until then if that can be stored."""
+        """Writes why the run failed, and the records up to the failure if they can be stored."""
         from prunefield.packing import blank_infinite, name_tensors, pack
 
         texts = {"message": message, "traceback": traceback}
@@ -155,12 +155,12 @@ class Folder:
         write_whole(self.path / "failure.json", table)
 
     def show_progress(self, fraction: float) -> None:
-        """For progress bars in any process; losing it would harm nothing, so it is not written with care."""
+        """For progress bars in any process; losing it does no harm, so it is not written safely."""
         with suppress(OSError):
             (self.path / "progress").write_text(f"{fraction:.4f}")
 
     def progress(self) -> float:
-        """The fraction of the run that is behind us."""
+        """The fraction of the run that is done."""
         try:
             found = float((self.path / "progress").read_text())
         except (OSError, ValueError):
@@ -292,7 +292,7 @@ def read_table(path: Path | str, default: dict[str, Any] | None = None) -> dict[
         with open(path, "rb", buffering=0) as file:
             table = _decode(file.read().decode())
         if not isinstance(table, dict):
-            raise ValueError(f"a table was expected, got {type(table).__name__}")
+            raise ValueError(f"a table was expected, not {type(table).__name__}")
     except (OSError, ValueError, RecursionError) as error:
         if default is not None and isinstance(error, FileNotFoundError):
             return default

@@ -82,7 +82,7 @@ def test_one_batch_kept_is_plain_gradient_descent_whose_loss_falls_in_every_step
 
 def test_a_rate_that_blows_up_says_where():
     run = Neuron(task=Ising(size=12), rate=1e6, batch=20, steps=200, record_every=50)
-    with pytest.raises(RunError, match=r"Ising is no longer finite at step \d+; lower the rate \(it is 1e\+06\)"):
+    with pytest.raises(RunError, match=r"Ising became non-finite at step \d+; lower the rate \(it is 1e\+06\)"):
         _records(run, State())
 
 

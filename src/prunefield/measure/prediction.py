@@ -1,4 +1,4 @@
-"""From data alone: will a ReLU neuron that learns to tell two lengthscales apart localise, and where?"""
+"""From data alone: will a ReLU neuron trained to discriminate two lengthscales localise, and where?"""
 
 import math
 from collections.abc import Sequence
@@ -100,7 +100,7 @@ class Prediction:
             ),
             self.excess.describe(),
             *(f"Note: {note}." for note in self.notes),
-            *([f"Take it with care: {', '.join(unmet)} not met, on which the theory rests."] if unmet else []),
+            *([f"Take it with care: {', '.join(unmet)} not met, which the theory assumes."] if unmet else []),
         ]
 
 
@@ -130,9 +130,9 @@ def predict(
     """
     for name, value in (("inits", inits), ("resamples", 1 if resamples is None else resamples)):
         if value < 1:
-            raise UsageError(f"{name} must be at least 1, got {value}")
+            raise UsageError(f"{name} must be at least 1, not {value}")
     if not 0 < time < math.inf:
-        raise UsageError(f"time must be above 0 and finite, got {time:g}")
+        raise UsageError(f"time must be above 0 and finite, not {time:g}")
     examples = prepare_examples(x, y, shape)
     stream = generator or seeds.generator(seed, "predict")
     properties = _probe(examples)
@@ -160,7 +160,7 @@ def predict(
         shapes = (item.view(inits, *part.shape[1:]) for item in (found.fields[0], found.pull, found.force))
         properties[FORCE] = force = probe_force(part, *shapes, shifts=torus)
         if not force.met:
-            notes += ("Eq. 5 gives local fields, but these data do not show that they pull on them as it says",)
+            notes += ("Eq. 5 gives local fields, but the data do not show the force that it predicts",)
     if float(participate(found.straight[0]).quantile(0.5)) > 6 / len(start[0]):
         notes += ("the covariances alone make narrow fields here; the answer is whether φ makes them narrower",)
     answer = leaning if certainty >= CERTAIN and (force is None or force.met) else "undecided"
@@ -243,7 +243,7 @@ def _probe(examples: Examples) -> dict[str, Answer]:
 
 
 def _thin(examples: Examples, most: int) -> tuple[Examples, tuple[str, ...]]:
-    """Every second site, again and again, until there are at most so many; each class centred."""
+    """Keeps every second site, repeatedly, until there are at most `most`; each class is centred."""
     step = 1
     while examples.varies[(slice(None, None, step),) * examples.sites.ndim].sum() > most:
         step *= 2

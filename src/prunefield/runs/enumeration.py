@@ -1,4 +1,4 @@
-"""The run `enumeration`: the error of Theorem 4.4 from its definition."""
+"""The error of Theorem 4.4 from its definition."""
 
 from collections.abc import Iterator
 from typing import Any, Self

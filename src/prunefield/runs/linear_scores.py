@@ -1,4 +1,4 @@
-"""The run `linear-scores`: SynFlow and SNIP scores of a linear model, compared with the probabilities of sketching."""
+"""SynFlow and SNIP scores of a linear model, compared with the probabilities of sketching."""
 
 from collections.abc import Iterator
 from typing import Literal

@@ -1,4 +1,4 @@
-"""The run `outcomes`: all masks of Algorithm 1 for given inputs, compared with the lemmas."""
+"""All masks of Algorithm 1 for given inputs, compared with the lemmas."""
 
 from collections.abc import Iterator
 from typing import Self

@@ -1,4 +1,4 @@
-"""The run `sketch`: the bounds of Theorem 4.4 on random weights."""
+"""The bounds of Theorem 4.4 on random weights."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The run `tangent`: a sketched mask of a small network's tangent, while the network is trained."""
+"""A sketched mask of a small network's tangent, while the network is trained."""
 
 import math
 from collections.abc import Iterator

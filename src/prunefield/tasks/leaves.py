@@ -115,7 +115,7 @@ def _painter() -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
 
     try:
         return njit(cache=True)(_paint)
-    except RuntimeError:  # no folder for the cache can be written: compile anew in every process
+    except RuntimeError:  # no folder for the cache can be written: compile again in every process
         return njit(_paint)
 
 

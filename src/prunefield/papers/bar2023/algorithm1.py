@@ -1,4 +1,4 @@
-"""The item `bar2023/algorithm1`: masks by sketching, from all their outcomes."""
+"""Algorithm 1 of bar2023: masks by sketching, from all their outcomes."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

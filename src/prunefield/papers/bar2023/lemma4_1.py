@@ -1,4 +1,4 @@
-"""The item `bar2023/lemma4.1`: the error at initialisation for given inputs."""
+"""Lemma 4.1 of bar2023: the error at initialisation for given inputs."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

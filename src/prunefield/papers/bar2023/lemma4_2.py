@@ -1,4 +1,4 @@
-"""The item `bar2023/lemma4.2`: the error at initialisation for Gaussian inputs."""
+"""Lemma 4.2 of bar2023: the error at initialisation for Gaussian inputs."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

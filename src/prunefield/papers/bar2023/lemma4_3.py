@@ -1,4 +1,4 @@
-"""The item `bar2023/lemma4.3`: a mask made from other inputs and other weights."""
+"""Lemma 4.3 of bar2023: a mask made from other inputs and other weights."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

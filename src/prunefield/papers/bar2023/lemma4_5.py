@@ -1,4 +1,4 @@
-"""The item `bar2023/lemma4.5`: masks drawn uniformly."""
+"""Lemma 4.5 of bar2023: masks drawn uniformly."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The item `bar2023/lemmaB.1`: the mean of masked features."""
+"""Lemma B.1 of bar2023: the mean of masked features."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The item `bar2023/lemmaB.2`: the variance of masked features."""
+"""Lemma B.2 of bar2023: the variance of masked features."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The item `bar2023/section5`: SynFlow's scores in the linear model."""
+"""Section 5 of bar2023: SynFlow's scores in the linear model."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The item `bar2023/section6`: SNIP's scores in the linear model."""
+"""Section 6 of bar2023: SNIP's scores in the linear model."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The item `bar2023/theorem4.4`: the error of a mask made at initialisation and applied after training."""
+"""Theorem 4.4 of bar2023: the error of a mask made at initialisation and applied after training."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The item `bar2023/theorem7.2`: sketched masks in the tangent of a network, over training."""
+"""Theorem 7.2 of bar2023: sketched masks in the tangent of a network, over training."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

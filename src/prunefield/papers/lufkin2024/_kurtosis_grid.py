@@ -19,7 +19,7 @@ SHORT, LONG = (0.3, 0.7), (1.0, 2.0)  # the lengthscales of Fig. 8, and those of
 GAINS = (0.01, 0.3, 0.5, 0.7, 1.0, 1.5, 3.0, 100.0)
 EXPONENTS = (4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 10.0, 30.0)
 ZERO = 0.01  # NLGP(0.01) is taken as neither negative nor positive
-# For each scale: first weights, learning rate, batch, steps.
+# For each scale: initialisations, learning rate, batch, steps.
 SIZES: dict[Scale, tuple[int, float, int, int]] = {
     "smoke": (4, 0.1, 400, 700),
     "laptop": (30, 0.05, 1000, 4000),

@@ -1,4 +1,4 @@
-"""The item `lufkin2024/claim3.2`: localisation against the sign of the excess kurtosis."""
+"""Claim 3.2 of lufkin2024: localisation against the sign of the excess kurtosis."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

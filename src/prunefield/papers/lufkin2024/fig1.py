@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig1`: fields on a square, by a soft committee machine and by ICA."""
+"""Fig. 1 of lufkin2024: fields on a square, by a soft committee machine and by ICA."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

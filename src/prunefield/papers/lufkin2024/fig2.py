@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig2`: samples, covariances and marginals of three data models."""
+"""Fig. 2 of lufkin2024: samples, covariances and marginals of three data models."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any

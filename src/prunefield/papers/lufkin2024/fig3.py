@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig3`: one neuron on three kinds of data, simulated and integrated."""
+"""Fig. 3 of lufkin2024: one neuron on three kinds of data, simulated and integrated."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-# For each scale: first weights; batches for Ising; batch for the two others; records in the whole time.
+# For each scale: initialisations; batches for Ising; batch for the two others; records in the whole time.
 SIZES: dict[Scale, tuple[int, tuple[int, ...], int, int]] = {
     "smoke": (8, (500,), 500, 20),
     "laptop": (28, (500, 8000), 5000, 40),

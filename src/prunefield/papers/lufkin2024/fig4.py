@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig4`: one neuron on three kinds of elliptical data."""
+"""Fig. 4 of lufkin2024: one neuron on three kinds of elliptical data."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig5`: how local a neuron's field becomes, against the excess kurtosis of its data."""
+"""Fig. 5 of lufkin2024: how local a neuron's field becomes, against the excess kurtosis of its data."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -57,7 +57,7 @@ def _check_spread(table: "DataFrame") -> Verdict:
 
 
 def _check_alike(table: "DataFrame") -> Verdict:
-    points = average(table, "simulated", SHORT).query(f"excess < -{ZERO}")  # at 0, where the IPR jumps, is no curve
+    points = average(table, "simulated", SHORT).query(f"excess < -{ZERO}")  # no curve at 0, where the IPR jumps
     nlgp, kur = (rows(points, family=family) for family in ("NLGP", "Kur"))
     inside = kur.query(f"{nlgp['excess'].min()} <= excess <= {nlgp['excess'].max()}")
     gaps = np.abs(np.interp(inside["excess"], nlgp["excess"], nlgp["mean"]) - inside["mean"].to_numpy())

@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig6`: soft committee machines and ICA on data of either sign of excess kurtosis."""
+"""Fig. 6 of lufkin2024: soft committee machines and ICA on data of either sign of excess kurtosis."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

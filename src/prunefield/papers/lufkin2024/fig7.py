@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig7`: two-layer networks whose second layer learns too."""
+"""Fig. 7 of lufkin2024: two-layer networks whose second layer learns too."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig8`: simulation and Eq. 5 over time, before and after a field localises."""
+"""Fig. 8 of lufkin2024: simulation and Eq. 5 over time, before and after a field localises."""
 
 from collections.abc import Mapping
 from itertools import product

@@ -1,4 +1,4 @@
-"""The item `lufkin2024/kur-kurtosis`: the kurtosis of Kur(k), in closed form and as printed."""
+"""The kurtosis of Kur(k) in lufkin2024: closed form, samples and printed values."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The item `lufkin2024/lemma3.1`: Eq. 5 against the true gradient, by sampling."""
+"""Lemma 3.1 of lufkin2024: Eq. 5 against the true gradient, by sampling."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The item `lufkin2024/lemmaB.1`: the amplifier near 0, its derivatives and its cubic."""
+"""Lemma B.1 of lufkin2024: the amplifier near 0, its derivatives and its cubic."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any

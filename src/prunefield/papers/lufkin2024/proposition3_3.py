@@ -1,4 +1,4 @@
-"""The item `lufkin2024/proposition3.3`: steady states of the flow on elliptical data."""
+"""Proposition 3.3 of lufkin2024: steady states of the flow on elliptical data."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""The item `lufkin2024/section4.2`: peak positions by Eq. 5 against those of simulated fields."""
+"""Section 4.2 of lufkin2024: peak positions by Eq. 5 against those of simulated fields."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
