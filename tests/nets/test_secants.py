@@ -12,7 +12,8 @@ from prunefield.seeds import generator
 FUNCTIONS = [
     torch.tanh, Tensor.tanh, Tensor.tanh_, nn.Tanh(), functional.tanh, torch.sigmoid, Tensor.sigmoid, Tensor.sigmoid_,
     nn.Sigmoid(), functional.sigmoid, nn.Hardsigmoid(), nn.Hardsigmoid(inplace=True), nn.Hardtanh(), nn.Softsign(),
-    nn.ReLU6(), nn.ReLU6(inplace=True), torch.erf, torch.atan, torch.square, lambda x: x**3, lambda x: torch.pow(x, 2),
+    nn.ReLU6(), nn.ReLU6(inplace=True), torch.erf, torch.atan, torch.square, lambda x: x**3, lambda x: torch.pow(x, exponent=2),
+    lambda x: torch.clamp(input=x, max=3.0), lambda x: torch.add(torch.tanh(x), 1, alpha=2),
     lambda x: x.clamp(0, 6), lambda x: x.clamp(max=1), lambda x: 1 + torch.tanh(x), lambda x: x.clamp_(0, 1),
 ]  # fmt: skip
 

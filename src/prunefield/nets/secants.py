@@ -17,7 +17,7 @@ Function = Callable[..., Any]
 
 
 def divide_flow(found: Tensor, parts: int) -> Tensor:
-    """The same values, through which one of so many parts of the flow goes back."""
+    """The same values, with 1/`parts` of the slope."""
     return found.detach() + (found - found.detach()) / parts
 
 
@@ -56,22 +56,14 @@ def _follow_if(test: Callable[..., bool], function: Function) -> Function:
     return lambda *args, **kwargs: follow(*args, **kwargs) if test(*args, **kwargs) else NotImplemented
 
 
-def _grows(_: Any, exponent: Any) -> bool:
-    return isinstance(exponent, int | float) and exponent > 0
-
-
-def _ends(_: Any, min: Any = None, max: Any = None) -> bool:
-    return isinstance(max, int | float)
-
-
 def _shift(function: Function) -> Function:
     """A saturating function plus a number, as in the 1 + tanh of GELU, is a saturating function."""
 
-    def add(input: Any, other: Any, **_: Any) -> Any:
+    def add(input: Any, other: Any, **kwargs: Any) -> Any:
         bounded, number = (input, other) if isinstance(input, Tensor) else (other, input)
         if not isinstance(number, int | float) or not getattr(bounded, "_is_secant", False):
             return NotImplemented
-        return _tilt(function(input, other).detach(), bounded)
+        return _tilt(function(input, other, **kwargs).detach(), bounded)
 
     return add
 
@@ -90,7 +82,7 @@ def _multiply(function: Function) -> Function:
 
 
 def _gate(input: Tensor, dim: int = -1) -> Tensor:
-    """`glu`."""
+    """`glu` as a product with a sigmoid."""
     one, other = input.chunk(2, dim)
     return _multiply(torch.mul)(one, follow_secant(torch.sigmoid)(other)) if input.requires_grad else NotImplemented
 
@@ -102,9 +94,11 @@ SATURATING = (
 )  # fmt: skip
 SECANTS: Mapping[Any, Function] = {
     **{item: follow_secant(item) for item in SATURATING},
-    **{item: _follow_if(_grows, item) for item in (torch.pow, Tensor.pow, Tensor.__pow__)},
-    **{item: _follow_if(_ends, item) for item in (torch.clamp, Tensor.clamp, Tensor.clamp_)},
+    **{item: _follow_if(lambda input, exponent, **_: isinstance(exponent, int | float) and exponent > 0, item)
+       for item in (torch.pow, Tensor.pow, Tensor.__pow__)},
+    **{item: _follow_if(lambda input, min=None, max=None, **_: isinstance(max, int | float), item)
+       for item in (torch.clamp, Tensor.clamp, Tensor.clamp_)},
     **{item: _shift(item) for item in (torch.add, Tensor.add)},
-    **{item: _multiply(item) for item in (torch.mul, Tensor.mul, Tensor.mul_, torch.multiply)},
+    **{item: _multiply(item) for item in (torch.mul, Tensor.mul, Tensor.mul_, torch.multiply, Tensor.multiply)},
     functional.glu: _gate,
-}
+}  # fmt: skip
