@@ -12,8 +12,9 @@ from prunefield.seeds import generator
 FUNCTIONS = [
     torch.tanh, Tensor.tanh, Tensor.tanh_, nn.Tanh(), functional.tanh, torch.sigmoid, Tensor.sigmoid, Tensor.sigmoid_,
     nn.Sigmoid(), functional.sigmoid, nn.Hardsigmoid(), nn.Hardsigmoid(inplace=True), nn.Hardtanh(), nn.Softsign(),
-    nn.ReLU6(), nn.ReLU6(inplace=True), torch.erf, torch.atan, torch.square, lambda x: x**3, lambda x: torch.pow(x, exponent=2),
-    lambda x: torch.clamp(input=x, max=3.0), lambda x: torch.add(torch.tanh(x), 1, alpha=2),
+    nn.ReLU6(), nn.ReLU6(inplace=True), torch.erf, torch.atan, torch.square, lambda x: x**3,
+    lambda x: torch.pow(x, exponent=2), lambda x: torch.clamp(input=x, max=3.0),
+    lambda x: torch.add(torch.tanh(x), 1, alpha=2),
     lambda x: x.clamp(0, 6), lambda x: x.clamp(max=1), lambda x: 1 + torch.tanh(x), lambda x: x.clamp_(0, 1),
 ]  # fmt: skip
 
@@ -78,3 +79,17 @@ def test_a_scale_that_is_scored_takes_no_flow_from_what_it_scales():
 
     scores = Synflow(shape=(4,), also=("scale",))(Scaled(), generator=generator(0, "s"))
     assert scores["scale"].sum().item() == pytest.approx(scores["inner.weight"].sum().item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("share", [lambda x: x.softmax(1), functional.normalize])
+def test_a_sum_that_overflows_is_not_taken_for_no_flow(share):
+    """Each number is finite, but not their sum, and x/inf is zero."""
+
+    class Shared(nn.Module):
+        def forward(self, x):
+            return share(x)
+
+    net = nn.Sequential(nn.Linear(4, 6, bias=False), Shared(), nn.Linear(6, 2))
+    nn.init.constant_(net[0].weight, 7e37)
+    scores = Synflow(shape=(4,))(net, generator=generator(0, "s"))
+    assert all(part.gt(0).all() and part.isfinite().all() for part in scores.values())

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from prunefield.nets.secants import divide_flow
+from prunefield.nets.secants import divide_flow, show_overflow
 
 
 def share(input: Tensor, dim: int | None = None, *_: Any, dtype: torch.dtype | None = None, **__: Any) -> Tensor:
@@ -30,9 +30,9 @@ def share(input: Tensor, dim: int | None = None, *_: Any, dtype: torch.dtype | N
     limits = torch.finfo(scores.dtype)
     open_ = scores.detach() > limits.min / 4
     positive = torch.where(open_, scores, 0).clamp(min=0)
-    total = positive.detach().sum(axis, keepdim=True)
+    total = show_overflow(positive.detach().sum(axis, keepdim=True))
     equal = open_ / open_.sum(axis, keepdim=True).clamp(min=1)
-    found = torch.where(total > limits.tiny, positive / total.clamp(min=limits.tiny), equal.to(scores.dtype))
+    found = torch.where(total <= limits.tiny, equal.to(scores.dtype), positive / total.clamp(min=limits.tiny))
     found._is_share = True  # type: ignore[attr-defined]
     return found
 

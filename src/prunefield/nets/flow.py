@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from prunefield.nets.attention import attend, attend_heads, drop, share, split
 from prunefield.nets.modules import has_statistics, is_own_norm, is_rotary, walk
-from prunefield.nets.secants import SECANTS
+from prunefield.nets.secants import SECANTS, show_overflow
 
 NOISE = 1e-3  # of the largest slope of a layer: fast convolutions round a zero to both sides
 Run = Callable[[], Tensor]
@@ -88,7 +88,7 @@ def _batch_norm(
 def _normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     if out is not None:  # a spectral norm, which looks at weights
         return NotImplemented
-    return input / input.norm(p, dim, keepdim=True).clamp_min(eps).detach()
+    return input / show_overflow(input.detach().norm(p, dim, keepdim=True).clamp_min(eps))
 
 
 PRODUCTS = (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.einsum)
