@@ -31,10 +31,9 @@ def tied():
 def number():
     return 3
 
-def half():
-    made = nn.Sequential(*[nn.Linear(4, 4, bias=False) for _ in range(3)]).half()
-    for layer in made:
-        nn.init.constant_(layer.weight, 1000.0)
+def infinite():
+    made = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4))
+    nn.init.constant_(made[2].weight, torch.inf)
     return made
 
 def zero():
@@ -218,7 +217,7 @@ def test_an_emptied_layer_is_warned_of(capsys):
         (["--shape", "4", "--density", "0.5"], "bare", "no weights to prune"),
         (
             ["--shape", "4", "--density", "0.5"],
-            "half",
+            "infinite",
             "the scores of '0.weight' are not all finite; the flow overflows",
         ),
         (["--shape", "4", "--density", "0.5", "--score", "magnitude"], "zero", "all scores of '2.weight' are zero"),

@@ -129,7 +129,8 @@ def checked(scores: Mapping[str, Tensor], *, dead: bool = False) -> dict[str, Te
         if not isfinite(total) and not values.isfinite().all():
             raise UsageError(f"the scores of {name!r} are not all finite; look for an overflow in the network")
         if not dead and total == 0 and len(values) and not torch.count_nonzero(values):
-            advice = f"look for dead or saturated units or an underflow (synflow: double=True), or set skip={name!r}"
+            look = "look for dead units, an underflow (synflow: double=True) or a layer of zeros (`shrink` names it)"
+            advice = f"{look}, or set skip={name!r}"
             raise UsageError(f"all scores of {name!r} are zero: there is no gradient or no weight; {advice}")
         flat[name] = values
     return flat

@@ -91,6 +91,58 @@ class ConvNext(nn.Module):
         return x + (self.scale * self.rest(self.first(x).permute(0, 2, 3, 1))).permute(0, 3, 1, 2)
 
 
+class Squeeze(nn.Module):
+    """Squeeze-and-excitation, as MobileNetV3 and EfficientNet have it."""
+
+    def __init__(self, width, gate):
+        super().__init__()
+        self.down, self.up, self.gate = nn.Conv2d(width, 4, 1), nn.Conv2d(4, width, 1), gate
+
+    def forward(self, x):
+        return x * self.gate(self.up(self.down(x.mean((2, 3), keepdim=True)).relu()))
+
+
+class Cell(nn.Module):
+    """An LSTM written out."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.first, self.again = nn.Linear(4, 4 * width), nn.Linear(width, 4 * width)
+
+    def forward(self, x):
+        h = c = x.new_zeros(len(x), self.again.in_features)
+        for step in x.unbind(1):
+            i, f, g, o = (self.first(step) + self.again(h)).chunk(4, 1)
+            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            h = torch.sigmoid(o) * torch.tanh(c)
+        return h
+
+
+class ToyRotaryEmbedding(nn.Module):
+    def forward(self, x):
+        angles = torch.outer(torch.arange(x.shape[-2]), torch.tensor([1.0, 0.1] * 2)).to(x.dtype)
+        return angles.cos(), angles.sin()
+
+
+class Rotary(nn.Module):
+    """Queries and keys that are turned, as in Llama."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.qkv, self.rotary = nn.Linear(width, 3 * width), ToyRotaryEmbedding()
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).unflatten(2, (3, 2, -1)).permute(2, 0, 3, 1, 4)
+        cos, sin = self.rotary(q)
+        q, k = (item * cos + torch.cat((-item[..., 2:], item[..., :2]), -1) * sin for item in (q, k))
+        return functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+
+
+def squeezed(gate):
+    block = lambda: Residual(nn.Conv2d(8, 8, 3, padding=1), nn.Hardswish(), Squeeze(8, gate))  # noqa: E731
+    return nn.Sequential(nn.Conv2d(1, 8, 3), block(), block(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4))
+
+
 def mlp(norm):
     block = lambda: Residual(norm(32), nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32))  # noqa: E731
     return nn.Sequential(nn.Linear(16, 32), block(), block(), norm(32), nn.Linear(32, 10))
@@ -122,6 +174,12 @@ NETS = {
     "train mode": (lambda: images(batch_norm), (1, 8, 8), {"mode": "train"}),
     "convnext": (convnext, (1, 8, 8), {}),
     "vit": (Vit, (1, 8, 8), {}),
+    "sigmoid gate": (lambda: squeezed(nn.Sigmoid()), (1, 8, 8), {}),
+    "hard-sigmoid gate": (lambda: squeezed(nn.Hardsigmoid()), (1, 8, 8), {}),
+    "tanh pooler": (lambda: nn.Sequential(*mlp(nn.LayerNorm), nn.Tanh(), nn.Linear(10, 4)), (16,), {}),
+    "relu6": (lambda: nn.Sequential(nn.Linear(16, 99), nn.ReLU6(True), nn.Linear(99, 9), nn.ReLU6(True)), (16,), {}),
+    "lstm cell": (lambda: nn.Sequential(Cell(6), nn.Linear(6, 4)), (5, 4), {}),
+    "rotary": (lambda: nn.Sequential(nn.Linear(4, 8), Rotary(8), nn.Flatten(), nn.Linear(24, 4)), (3, 4), {}),
 }  # fmt: skip
 
 
@@ -162,6 +220,18 @@ def test_attention_passes_on_what_it_gets():
     assert sums == pytest.approx([sums[0]] * 3, rel=1e-9)
     thirds = [part.sum().item() for part in scores["0.qkv.weight"].chunk(3)]
     assert thirds == pytest.approx([sums[0] / 3] * 3, rel=1e-9)
+
+
+def test_attention_without_queries_and_keys_looks_everywhere():
+    """As where all of them are pruned: equal shares, through which nothing flows, instead of 0/0."""
+    torch.manual_seed(0)
+    net = Vit()
+    with torch.no_grad():
+        for part in (net.blocks[1][0][1].qkv.weight, net.blocks[1][0][1].qkv.bias):
+            part[:32] = 0
+    scores = Synflow(shape=(1, 8, 8))(net, generator=generator(0, "s"))
+    assert {part.dtype for part in scores.values()} == {torch.float32}  # it did not overflow
+    assert scores["blocks.1.0.1.qkv.weight"][32:].gt(0).all()
 
 
 def test_signs_of_inputs_do_not_matter():

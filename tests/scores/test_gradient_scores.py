@@ -11,6 +11,8 @@ from torch.nn import functional
 from prunefield.errors import UsageError
 from prunefield.inputs import draw_batch
 from prunefield.masks import Mask
+from prunefield.nets.modules import layer_weights
+from prunefield.schedules import shrink
 from prunefield.scores import Score
 from prunefield.scores.grasp import Grasp
 from prunefield.scores.snip import Snip
@@ -172,15 +174,25 @@ def test_modes_and_dropout_do_not_leak(kind):
     assert all(torch.equal(before[name], tensor) for name, tensor in net.state_dict().items())
 
 
-def test_an_overflow_names_its_layer_and_double_precision_mends_it():
-    net = nn.Sequential(*[nn.Linear(64, 64, bias=False) for _ in range(3)])
-    for layer in net:
-        nn.init.constant_(layer.weight, 1e15)
-    with pytest.raises(UsageError, match=r"'0\.weight' are not all finite; the flow overflows: score with double=True"):
-        rate(Synflow(shape=(64,)), net)
-    assert rate(Synflow(shape=(64,), double=True), net)["0.weight"].isfinite().all()
-    with pytest.raises(UsageError, match="not all finite"):
-        rate(Synflow(shape=(64,)), copy.deepcopy(net).half())
+def test_an_overflow_is_computed_in_double_precision():
+    torch.manual_seed(0)
+    deep = nn.Sequential(*[layer for _ in range(16) for layer in (nn.Linear(32, 32), nn.LayerNorm(32), nn.GELU())])
+    large = nn.Sequential(*[nn.Linear(64, 64, bias=False) for _ in range(3)])
+    for net, size in ((deep, 20.0), (large, 1e15)):
+        for weight in layer_weights(net).values():
+            nn.init.normal_(weight, std=size)
+    for net, side in ((deep, 32), (large, 64), (nn.Sequential(*[nn.Linear(64, 64) for _ in range(20)]).half(), 64)):
+        scores, wide = (rate(Synflow(shape=(side,), double=double), net) for double in (False, True))
+        assert all(torch.equal(part, wide[name]) for name, part in scores.items())
+    mask = shrink(deep, Synflow(shape=(32,)), 0.1, generator=generator(0, "m"), iterations=10)
+    assert min(mask.counts().values()) > 0
+    nn.init.constant_(large[1].weight, torch.inf)
+    with pytest.raises(UsageError, match=r"'0\.weight' are not all finite; the flow overflows even in double"):
+        rate(Synflow(shape=(64,)), large)
+
+
+def test_what_does_not_overflow_stays_in_its_precision(net):
+    assert rate(Synflow(shape=(4,)), net.float())["0.weight"].dtype == torch.float32
 
 
 def test_missing_data_is_named(net):

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from prunefield.nets.secants import divide_flow, show_overflow
+
 
 def share(input: Tensor, dim: int | None = None, *_: Any, dtype: torch.dtype | None = None, **__: Any) -> Tensor:
     """s/Σs with the sum as a number, instead of exp(s)/Σexp(s): both are positive shares that sum to one.
@@ -27,8 +29,10 @@ def share(input: Tensor, dim: int | None = None, *_: Any, dtype: torch.dtype | N
     scores = input if dtype is None else input.to(dtype)
     limits = torch.finfo(scores.dtype)
     open_ = scores.detach() > limits.min / 4
-    positive = torch.where(open_, scores, 0).clamp(min=0) + limits.tiny * open_
-    found = positive / positive.detach().sum(axis, keepdim=True).clamp(min=limits.tiny)
+    positive = torch.where(open_, scores, 0).clamp(min=0)
+    total = show_overflow(positive.detach().sum(axis, keepdim=True))
+    equal = open_ / open_.sum(axis, keepdim=True).clamp(min=1)
+    found = torch.where(total <= limits.tiny, equal.to(scores.dtype), positive / total.clamp(min=limits.tiny))
     found._is_share = True  # type: ignore[attr-defined]
     return found
 
@@ -45,8 +49,7 @@ def split(product: Callable[..., Tensor]) -> Callable[..., Tensor]:
         operands = [part for item in args for part in (item if isinstance(item, tuple | list) else [item])]
         if not any(map(is_share, operands)):
             return NotImplemented
-        found = product(*args, **kwargs)
-        return found.detach() + (found - found.detach()) / 3
+        return divide_flow(product(*args, **kwargs), 3)
 
     return multiply
 

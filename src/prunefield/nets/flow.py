@@ -10,7 +10,8 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from prunefield.nets.attention import attend, attend_heads, drop, share, split
-from prunefield.nets.modules import has_statistics, is_own_norm, walk
+from prunefield.nets.modules import has_statistics, is_own_norm, is_rotary, walk
+from prunefield.nets.secants import SECANTS, show_overflow
 
 NOISE = 1e-3  # of the largest slope of a layer: fast convolutions round a zero to both sides
 Run = Callable[[], Tensor]
@@ -22,7 +23,8 @@ class PositiveFlow(TorchFunctionMode):
     A normalisation divides by what it is fed, so that half of the derivatives through it are negative: layer, group,
     RMS, instance and response norms, and batch norms by the batch, are the identity. A batch norm with statistics is
     linear and stays. A softmax is its inputs divided by their sum (`attention.share`), and that sum and the length in
-    `normalize` count as numbers; log-softmax is the identity.
+    `normalize` count as numbers; log-softmax is the identity. Functions that saturate and products of two parts of the
+    network pass on the flow that leaves them (`secants`). Rotary embeddings, which have both signs, do not rotate.
     """
 
     def __init__(self, net: nn.Module) -> None:
@@ -33,6 +35,8 @@ class PositiveFlow(TorchFunctionMode):
         for _, module in walk(self.net):
             if is_own_norm(module) and (module.training or not has_statistics(module)):
                 self.hooks.callback(module.register_forward_hook(_pass_on).remove)
+            elif is_rotary(module):
+                self.hooks.callback(module.register_forward_hook(_stand_still).remove)
         super().__enter__()
         return self
 
@@ -57,6 +61,13 @@ def _pass_on(_: nn.Module, args: tuple[Any, ...], output: Any) -> Tensor | None:
     return None
 
 
+def _stand_still(_: nn.Module, __: tuple[Any, ...], output: Any) -> tuple[Tensor, Tensor] | None:
+    """The cosines and sines of no rotation."""
+    if isinstance(output, tuple) and len(output) == 2 and all(isinstance(item, Tensor) for item in output):
+        return torch.ones_like(output[0]), torch.zeros_like(output[1])
+    return None
+
+
 def _keep(input: Tensor, *_: Any, **__: Any) -> Tensor:
     return input
 
@@ -77,11 +88,12 @@ def _batch_norm(
 def _normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     if out is not None:  # a spectral norm, which looks at weights
         return NotImplemented
-    return input / input.norm(p, dim, keepdim=True).clamp_min(eps).detach()
+    return input / show_overflow(input.detach().norm(p, dim, keepdim=True).clamp_min(eps))
 
 
 PRODUCTS = (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.einsum)
 RULES: Mapping[Any, Callable[..., Any]] = {
+    **SECANTS,
     **dict.fromkeys(
         (functional.layer_norm, functional.group_norm, functional.rms_norm, functional.instance_norm,
          functional.local_response_norm, torch.layer_norm, torch.group_norm, torch.rms_norm, torch.instance_norm,

@@ -104,6 +104,11 @@ def _is_norm(kind: type[nn.Module]) -> bool:
     return bool(_NORM.search(kind.__name__))
 
 
+def is_rotary(module: nn.Module) -> bool:
+    """Whether a module gives the cosines and sines of rotary embeddings: by its class's name, as in transformers."""
+    return "RotaryEmbedding" in type(module).__name__
+
+
 def has_statistics(module: nn.Module) -> bool:
     """Whether a normalisation holds means and variances of past batches."""
     return module._buffers.get("running_var") is not None

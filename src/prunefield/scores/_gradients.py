@@ -29,9 +29,18 @@ def differentiate(value: Tensor, leaves: Mapping[str, Tensor], *, graph: bool = 
     return [torch.zeros_like(leaf) if part is None else part for part, leaf in zip(found, leaves.values(), strict=True)]
 
 
+def are_finite(scores: Mapping[str, Tensor]) -> bool:
+    """Whether no score has overflowed."""
+    return all(map(_is_finite, scores.values()))
+
+
 def check_finite(scores: Mapping[str, Tensor], advice: str) -> None:
     """Refuses scores that overflowed, with the name of the first layer."""
     for name, score in scores.items():
-        # The sum of finite numbers may overflow too, but then the slower look says so.
-        if not isfinite(score.sum().item()) and not score.isfinite().all():
+        if not _is_finite(score):
             raise UsageError(f"the scores of {name!r} are not all finite; {advice}")
+
+
+def _is_finite(score: Tensor) -> bool:
+    # The sum of finite numbers may overflow too, but then the slower look says so.
+    return isfinite(score.sum().item()) or bool(score.isfinite().all())

@@ -11,6 +11,7 @@ from prunefield.nets.borrowing import Mode, borrow
 from prunefield.nets.calls import (
     Data,
     Fed,
+    Forward,
     Hooks,
     Needs,
     call_network,
@@ -22,7 +23,7 @@ from prunefield.nets.calls import (
 )
 from prunefield.nets.flow import PositiveFlow, find_signed, name_fault
 from prunefield.scores import Score
-from prunefield.scores._gradients import check_finite, differentiate
+from prunefield.scores._gradients import are_finite, check_finite, differentiate
 
 
 class Synflow(Score):
@@ -40,14 +41,10 @@ class Synflow(Score):
     """
 
     iterations: ClassVar[int] = 100
-    mode: Mode = Field(
-        default="eval", description="batch norms with running statistics (eval) or as the identity (train)"
-    )
-    inputs: Literal["ones", "batch"] = Field(
-        default="ones", description="one input of ones, or the inputs of the batches"
-    )
+    mode: Mode = Field(default="eval", description="batch norms with running statistics (eval) or as identity (train)")
+    inputs: Literal["ones", "batch"] = Field(default="ones", description="one input of ones, or those of the batches")
     shape: tuple[int, ...] = Field(default=(), description="shape of one input; by default that of the first batch")
-    double: bool = Field(default=False, description="compute in double precision, for deep networks that overflow")
+    double: bool = Field(default=False, description="always compute in double precision; else where float32 overflows")
 
     @property
     def needs(self) -> Needs:
@@ -58,27 +55,33 @@ class Synflow(Score):
     def __call__(
         self, net: nn.Module, batches: Data = (), *, generator: torch.Generator, **hooks: Unpack[Hooks]
     ) -> dict[str, Tensor]:
-        forward = hooks.get("forward")
+        inputs = self._inputs(take_batches(batches, self.needs, generator=generator))
+        scores = self._rate(net, inputs, generator, hooks.get("forward"), double=self.double)
+        if not (self.double or are_finite(scores)):  # the flow grows with every layer that is not normalised
+            scores = self._rate(net, inputs, generator, hooks.get("forward"), double=True)
+        check_finite(scores, "the flow overflows even in double precision: look for infinite weights")
+        return scores
+
+    def _rate(
+        self, net: nn.Module, inputs: list[Fed], generator: torch.Generator, forward: Forward | None, *, double: bool
+    ) -> dict[str, Tensor]:
         weights = self.weights(net)
-        first = next(iter(weights.values()))
-        inputs = [fit_batch(fed, first) for fed in self._inputs(take_batches(batches, self.needs, generator=generator))]
-        if self.double:
+        inputs = [fit_batch(fed, next(iter(weights.values()))) for fed in inputs]
+        if double:
             inputs = [change_batch(fed, lambda x: x.double() if x.is_floating_point() else x) for fed in inputs]
         with (
-            borrow(net, weights, self.mode, generator, positive=True, double=self.double) as (twin, leaves),
+            borrow(net, weights, self.mode, generator, positive=True, double=double) as (twin, leaves),
             PositiveFlow(twin),
         ):
+            runs = [lambda fed=fed: find_logits(call_network(twin, fed, forward)).sum() for fed in inputs]
             total: list[Tensor] = []
-            for fed in inputs:
-                found = differentiate(find_logits(call_network(twin, fed, forward)).sum(), leaves)
+            for run in runs:
+                found = differentiate(run(), leaves)
                 total = [a.add_(b) for a, b in zip(total, found, strict=True)] if total else found
             slopes = dict(zip(leaves, total, strict=True))
-            if (signed := find_signed(slopes)) is not None:
-                runs = [lambda fed=fed: find_logits(call_network(twin, fed, forward)).sum() for fed in inputs]
+            if (signed := find_signed(slopes)) is not None and are_finite(slopes):
                 raise _refuse(signed, *name_fault(twin, lambda: torch.stack([run() for run in runs]).sum()))
-        scores = {name: slope.mul_(leaves[name].detach()).abs_() for name, slope in slopes.items()}
-        check_finite(scores, "the flow overflows: score with double=True")
-        return scores
+        return {name: slope.mul_(leaves[name].detach()).abs_() for name, slope in slopes.items()}
 
     def _inputs(self, batches: list) -> list[Fed]:
         if self.inputs == "batch" and batches:
