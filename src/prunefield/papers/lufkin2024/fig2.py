@@ -88,14 +88,7 @@ def _rows(run: Run, result: Result) -> Iterator[dict[str, Any]]:
         label = record["label"]
         for quantity, expected in _expect(run.task, label).items():
             seen, error = record.tensors[quantity], record.tensors[f"{quantity}_error"]
-            for at in range(len(expected)):
-                yield {
-                    "model": name(run.task),
-                    "label": label,
-                    "quantity": quantity,
-                    "at": at,
-                    "seen": seen[at].item(),
-                    "error": error[at].item(),
-                    "theory": expected[at].item(),
-                    "values": run.number * run.task.sites,
-                }
+            known = {"model": name(run.task), "label": label, "quantity": quantity}
+            for at, theory in enumerate(expected.tolist()):
+                numbers = {"seen": seen[at].item(), "error": error[at].item(), "theory": theory}
+                yield {**known, "at": at, **numbers, "values": run.number * run.task.sites}
