@@ -85,10 +85,7 @@ def checksum(data: bytes | bytearray) -> str:
 
 
 def cannot(what: str, path: Path, error: OSError, *, chosen_by: str = "--out") -> StoreError | UsageError:
-    """The error for a file that the system refuses: bad usage for a wrong place, a failure for a full disk.
-
-    `chosen_by` is the option or variable with which the user names the place.
-    """
+    """The error for a file that the system refuses; the user sets its place with the option or variable `chosen_by`."""
     reason = (error.strerror or str(error)).lower()
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreError(f"cannot {what} {path}: {reason}; free some space and run the same command again to resume")

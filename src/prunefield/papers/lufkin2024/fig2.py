@@ -35,8 +35,7 @@ class Fig2(Item):
         "N = 100 and 10,000 examples of each class, from the authors' code (4,000 at smoke scale)",
         "the authors' Ising sampler is single-site Metropolis, 1,000 flips from a random start; here a checkerboard "
         "Gibbs sampler with as many updates, 10 sweeps, is used instead",
-        "errors are standard errors over examples; agreement means within 5 of them everywhere, and bins with fewer "
-        "than 50 expected values are left out",
+        "agreement means within 5 standard errors over examples; bins with fewer than 50 expected values are left out",
     )
     claims = CLAIMS
 
