@@ -1,4 +1,4 @@
-"""One neuron from many first weights: against drawing its Gaussian numbers alone, and against a loop over neurons.
+"""One neuron from many initialisations: against drawing its Gaussian numbers alone, and against a loop over neurons.
 
 The limit is `torch.randn` in float64, as many numbers as the run needs, batch by batch. The peer is what one would
 write first: one neuron after the other, each with data of its own, drawn by numpy with the dense square root of Σ

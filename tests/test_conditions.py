@@ -70,7 +70,10 @@ def test_every_numerical_library_has_one_thread_inside_and_what_it_had_outside(r
 
 
 def test_runs_in_several_threads_of_the_caller_end_as_they_began(restore):
-    """The one that begins first ends first: what the other computes after that still has one thread."""
+    """The one that begins first ends first: what the other computes after that still has one thread.
+
+    And the first, which does not restore what belongs to the process, has its own number of threads again.
+    """
     torch.set_num_threads(2)
     first_ended, second_began, seen = threading.Event(), threading.Event(), []
 
@@ -84,6 +87,29 @@ def test_runs_in_several_threads_of_the_caller_end_as_they_began(restore):
     with fixed_conditions():
         other.start()
         second_began.wait(30)
+    assert torch.get_num_threads() == 2
     first_ended.set()
     other.join()
     assert seen == [{1}]
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("surroundings", [lambda: torch.autocast("cpu", torch.bfloat16), lambda: torch.device("meta")])
+def test_a_context_of_the_caller_does_not_reach_into_a_run(tmp_path, surroundings):
+    """Under autocast, a toy came out with other bits and was marked as done."""
+    expected = obtain(Store(tmp_path / "plain"), Toy()).digest
+    with surroundings():
+        assert obtain(Store(tmp_path / "odd"), Toy()).digest == expected
+
+
+@pytest.mark.skipif(not hasattr(torch.backends, "fp32_precision"), reason="torch before 2.9")
+def test_the_precision_of_one_library_is_fixed_and_restored():
+    """torch refuses to say its one precision after that."""
+    knob = torch.backends.mkldnn.matmul  # pyright: ignore[reportAttributeAccessIssue]
+    knob.fp32_precision = "bf16"
+    try:
+        with fixed_conditions():
+            assert knob.fp32_precision == "ieee"
+        assert knob.fp32_precision == "bf16"
+    finally:
+        torch.set_float32_matmul_precision("highest")

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from toy import Toy
@@ -16,7 +17,7 @@ from prunefield.engines import ONE_THREAD, Outcome
 from prunefield.engines.local import Local
 from prunefield.errors import RunError
 from prunefield.execution import Pace, carry_out, obtain, order
-from prunefield.runs import Run, State
+from prunefield.runs import Record, Run, State
 from prunefield.store import Store
 
 SLOW = Toy(steps=150, pause=0.01)
@@ -133,3 +134,35 @@ def test_one_thread_in_every_worker(monkeypatch):
     seen = [outcome.value for outcome in Local(jobs=1).map(os.getenv, list(ONE_THREAD)) if outcome]
     assert seen == ["1"] * len(ONE_THREAD)
     assert [os.environ[name] for name in ONE_THREAD] == ["7"] * len(ONE_THREAD)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Record({"x": 1}, {"w": torch.eye(2).to_sparse()}),
+        Record({"x": torch.ones(2)}),  # pyright: ignore[reportArgumentType]
+        Record({"x": "\ud800"}),
+    ],
+)
+def test_a_record_that_cannot_be_stored_fails_the_run_and_is_told(store, monkeypatch, record):
+    monkeypatch.setattr(Toy, "__call__", lambda run, state: iter([record]))
+    with pytest.raises(RunError, match="runs show"):
+        obtain(store, Toy())
+    assert store.folder(Toy()).status == "failed"
+    assert "Error" in store.folder(Toy()).table("failure")["message"]
+
+
+def test_a_failure_is_told_whatever_it_says(store, monkeypatch):
+    """Names of files need not be Unicode."""
+    monkeypatch.setattr(Toy, "__call__", lambda run, state: (_ for _ in ()).throw(OSError("no file \udcff")))
+    with pytest.raises(RunError, match="no file"):
+        obtain(store, Toy())
+    assert store.folder(Toy()).status == "failed"
+
+
+def test_bfloat16_is_stored(store, monkeypatch):
+    """NumPy does not know it, and networks that people have are in it."""
+    weights = torch.arange(3, dtype=torch.bfloat16)
+    monkeypatch.setattr(Toy, "__call__", lambda run, state: iter([Record({}, {"a": weights, "b": weights})]))
+    tensors = obtain(store, Toy()).records[0].tensors
+    assert all(torch.equal(tensor, weights) and tensor.dtype == torch.bfloat16 for tensor in tensors.values())

@@ -64,7 +64,7 @@ def test_two_optimizers_hold_one_mask():
     net, mask = make()
     first, second = (OPTIMISERS["momentum"](net[index].parameters()) for index in (0, 2))
     with pytest.raises(
-        UsageError, match=r"no optimizer here moves 2\.weight, and another one may revive .*hold_.net, f"
+        UsageError, match=r"none of these optimizers updates 2\.weight, and another one could revive .*hold_.net, f"
     ):
         mask.hold_(net, first)
     assert net[0].weight.ne(0).all()
@@ -89,7 +89,7 @@ def test_a_frozen_weight_needs_no_optimizer():
     mask.hold_(net, optimizer)
     step(net, optimizer)
     assert Mask.from_module(net) == mask
-    with pytest.raises(UsageError, match="hold_ takes optimizers of torch, got a float"):
+    with pytest.raises(UsageError, match="hold_ takes torch optimizers, not a float"):
         mask.hold_(net, 0.1)  # type: ignore[arg-type]
 
 

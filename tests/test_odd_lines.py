@@ -43,10 +43,9 @@ def refuse(capsys, arguments: list[str]) -> str:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "study.toml", "--set", "steps.x=1"], "steps: input should be a valid integer"),
         (["run", "study.toml", "--set", "steps=3", "--set", "steps.x=1"], "steps is 3, which has no settings"),
         (["run", "study.toml", "--set", f"steps={'1' * 5000}"], "steps: Exceeds the limit"),
-        (["run", "study.toml", "--set", f"steps={10**400}"], "steps is a whole number beyond 2^63"),
+        (["run", "study.toml", "--set", f"steps={10**400}"], "steps must be below 2^63"),
         (["run", "study.toml", "--set", f"steps={'[' * 400}{']' * 400}"], "nested more than 32 deep"),
         (["run", "study.toml", "--set", "a" + ".b" * 40 + "=1"], "nested more than 32 deep"),
         (["run", "deep.toml"], "nested more than 32 deep"),
@@ -55,19 +54,19 @@ def refuse(capsys, arguments: list[str]) -> str:
         (["run", "study.toml", "--out", ""], "cannot have an empty name"),
         (["list", "tasks", ""], "unknown argument ''"),
         (["data", "draw", "ising", "--train", "9", "--test", "9", "--out", "."], "cannot write .: it is a folder"),
-        (["data", "draw", "ising", "--train", "9" * 18], "of memory, this machine has"),
+        (["data", "draw", "ising", "--train", "9" * 18], "of memory, but this machine has"),
         (["data", "draw", "ising", "--train", "9" * 30], "between -2^63 and 2^63"),
         (["prune", "lenet-300-100", "--density", "0.5", "--score", "magnitude", "--out", "."], "cannot write .: it is"),
         (["claims", "--scale", ""], "unknown scale ''"),
         (["measure", "w.npy", "--shape", "3,²,2"], "--shape takes one to three numbers"),
         (["measure", "w.npy", "--shape", f"3,{'1' * 5000}"], "--shape takes one to three numbers"),
         (["measure", "/dev/zero"], "is not a regular file"),
-        (["run", "/dev/zero"], "has more than 4.0 MB"),
+        (["run", "/dev/zero"], "is larger than 4.0 MB"),
         (["reproduce", "--device", "meta"], "no device 'meta' here"),
     ],
 )
 def test_an_odd_argument_gets_one_line(capsys, folder, arguments, message):
-    (folder / "deep.toml").write_text(f"{NEURON}x = {'[' * 400}{']' * 400}")
+    (folder / "deep.toml").write_text(f"{NEURON}x = {'{a = ' * 400}1{'}' * 400}")
     (folder / "digits.toml").write_text(f"{NEURON}steps = {'1' * 5000}")
     assert message in refuse(capsys, arguments)
 
@@ -79,10 +78,10 @@ def test_an_odd_argument_gets_one_line(capsys, folder, arguments, message):
         ({"w": torch.ones(4, 12, device="meta")}, "layer w of net.pt has no values"),
         ({"w": torch.ones(0, 12)}, "layer w of net.pt is empty"),
         ({"w": torch.ones(4, 12, dtype=torch.complex64)}, "layer w of net.pt is complex"),
-        ({0: torch.ones(4, 12)}, "net.pt holds no tensors by name"),
+        ({0: torch.ones(4, 12)}, "net.pt contains no named tensors"),
         (
             {"w": torch.ones(4, 12), "w_mask": torch.ones(3, 5)},
-            "w_mask of net.pt is of shape (3, 5), the weight (4, 12)",
+            "w_mask of net.pt has the shape (3, 5), the weight (4, 12)",
         ),
     ],
 )
@@ -98,10 +97,10 @@ def test_a_quantized_tensor_gets_one_line(capsys):
 
 
 def test_names_of_layers_are_no_formulas(capsys, folder):
-    save_file({r"$\frac{": torch.eye(4, 12)}, "net.safetensors")
+    save_file({r"$\frac{$": torch.eye(4, 12)}, "net.safetensors")
     assert main(["measure", "net.safetensors", "--shape", "3,2,2", "--out", "out", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["layer"] == r"$\frac{"
-    assert r"$\frac{" in (folder / "out" / "fields.svg").read_text()
+    assert json.loads(capsys.readouterr().out)["layer"] == r"$\frac{$"
+    assert r"$\frac{$" in (folder / "out" / "fields.svg").read_text()
 
 
 def test_arrays_are_told_by_their_content(capsys, folder):
@@ -196,7 +195,7 @@ def test_the_source_of_a_data_set_is_named_and_chosen(capsys, folder, monkeypatc
     assert main(["data", "get", "cifar10"]) == 0
     said = capsys.readouterr()
     assert "(source: npm;" in said.out
-    assert "the source official could not be reached, npm was taken; choose with --source" in said.err
+    assert "the source official could not be reached, so npm was used; choose one with --source" in said.err
     assert main(["data", "get", "cifar10", "--source", "npm"]) == 0
     assert "warning" not in capsys.readouterr().err
     assert main(["data", "get", "cifar10", "--source", "official"]) == 1

@@ -45,7 +45,7 @@ def test_a_new_version_has_a_new_id(monkeypatch):
     before = Toy().settings()
     monkeypatch.setattr(Toy, "version", 2)
     assert Toy().settings()["kind"] == "toy@2"
-    with pytest.raises(UsageError, match="another prunefield"):
+    with pytest.raises(UsageError, match="another version of prunefield"):
         Run.parse({**before, "kind": "toy@1"})
 
 

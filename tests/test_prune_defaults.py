@@ -74,7 +74,7 @@ def test_tokens_that_no_longer_matter_are_reported():
         shrink(net, settings, 0.1, torch.randint(9, (4, 5)), generator=generator(0, "m"))
     first, second = (str(item.message) for item in caught)
     assert first == "4.weight keeps no weight and cuts the network"
-    assert second.startswith("nothing flows from input to output, which is constant now")
+    assert second.startswith("nothing flows from input to output, so the output is constant")
 
 
 def test_a_network_that_cannot_be_checked_is_reported():

@@ -140,7 +140,7 @@ def test_what_is_listed(answers):
 
 def test_the_page_may_be_put_elsewhere(answers, desk):
     assert (desk / "page.html").stat().st_size > 10_000
-    assert "name another folder with --page" in answers["read-only"][f"report {ITEM}"][2]
+    assert "choose another folder with --page" in answers["read-only"][f"report {ITEM}"][2]
 
 
 LIST = """

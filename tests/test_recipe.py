@@ -138,5 +138,5 @@ def test_bad_recipes_and_diverging_runs_are_told_in_one_line(pool):
         Recipe(nesterov=True, momentum=0)
     net = build()
     nn.init.constant_(net.get_parameter("head.weight"), torch.inf)
-    with pytest.raises(RunError, match=r"the loss is \w+ at step 1; a smaller rate"):
+    with pytest.raises(RunError, match=r"the loss is \w+ at step 1; a learning rate"):
         list(Recipe(epochs=1).train(net, pool, mask=Mask({}), keep=fresh, seed=0))

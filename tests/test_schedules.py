@@ -36,7 +36,7 @@ def test_plans():
     assert plan(0.01, 100)[-1] == 0.01
     assert plan(0.2, 4, "linear", start=0.6) == pytest.approx([0.5, 0.4, 0.3, 0.2])
     assert plan(0.2, 2, start=0.8) == pytest.approx([0.4, 0.2])
-    with pytest.raises(UsageError, match="iterations is at least 1, got 0"):
+    with pytest.raises(UsageError, match="iterations must be at least 1, not 0"):
         plan(0.1, 0)
     with pytest.raises(UsageError, match="unknown schedule 'exp'"):
         plan(0.1, 2, "exp")  # type: ignore[arg-type]

@@ -73,7 +73,7 @@ def test_a_floor_keeps_the_best_of_each_layer_and_the_total():
     best = scores["shortcut"].flatten().topk(3).values.min()
     assert torch.equal(floored["shortcut"], scores["shortcut"] >= best)
     assert Mask.keep(scores, 0.05, floor=0) == plain
-    with pytest.raises(UsageError, match="floor 20 in each of 3 layers does not fit 32"):
+    with pytest.raises(UsageError, match="floor 20 in each of 3 layers is more than the 32"):
         Mask.keep(scores, 0.05, floor=20)
 
 
@@ -86,7 +86,7 @@ def test_what_is_pruned_stays_pruned_even_with_the_largest_scores():
         for mask in (new, drawn):
             assert mask & old == mask
             assert sum(mask.counts().values()) == count(mask.total, 0.2)
-    with pytest.raises(UsageError, match="asks for 384 weights, the mask leaves only 320"):
+    with pytest.raises(UsageError, match="asks for 384 weights, but the mask leaves only 320"):
         Mask.keep(scores, 0.6, within=old)
     with pytest.raises(UsageError, match=r"asks for .* weights of"):
         Mask.keep(scores, 0.6, scope="layer", within=old)

@@ -2,6 +2,9 @@
 
 import json
 import multiprocessing
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -214,3 +217,58 @@ def test_a_tensor_with_two_names_is_stored(store):
     folder.save(State(), [Record({"a": 1}, {"x": shared, "y": shared[:2]})])
     _, _, records = folder.saved()
     assert records[0].tensors["y"].tolist() == [0.0, 1.0]
+
+
+def test_removing_a_link_leaves_what_it_leads_to(store, tmp_path):
+    digest = obtain(store, Toy()).digest
+    folder = store.folder(Toy())
+    folder.path.rename(tmp_path / "elsewhere")
+    folder.path.symlink_to(tmp_path / "elsewhere")
+    assert obtain(store, Toy()).digest == digest
+    folder.remove()
+    assert not folder.path.exists()
+    assert (tmp_path / "elsewhere" / "done.json").exists()
+
+
+def test_a_mark_that_is_a_folder_is_removed_too(store):
+    digest = obtain(store, Toy()).digest
+    folder = store.folder(Toy())
+    (folder.path / "done.json").unlink()
+    (folder.path / "done.json").mkdir()
+    assert folder.problems() == ["done.json is unreadable"]
+    folder.remove()
+    assert obtain(store, Toy()).digest == digest
+
+
+def test_an_empty_name_means_no_run(store, capsys):
+    """It is the beginning of every name, and `runs remove "$NAME"` is easily written."""
+    obtain(store, Toy())
+    assert main(["runs", "remove", "", "--out", str(store.root)]) == 2
+    assert "cannot be empty" in capsys.readouterr().err
+    assert store.folder(Toy()).is_done
+
+
+def test_a_link_in_a_circle_does_not_hide_the_other_runs(store):
+    obtain(store, Toy())
+    (store.root / "runs" / "circle").symlink_to("circle")
+    (store.root / "runs" / "nowhere").symlink_to("nobody")
+    assert store.names() == [Toy().folder]
+
+
+def test_odd_names_are_shown_on_one_line(store, capsys):
+    (store.root / "runs" / "two\nlines\x1b[31m").mkdir(parents=True)
+    assert main(["runs", "list", "--out", str(store.root)]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("two lines\\x1b[31m  stopped")
+
+
+def test_threads_that_make_a_store_at_the_same_moment(tmp_path):
+    for number in range(10):
+        together = threading.Barrier(4)
+
+        def make(number=number, together=together):
+            together.wait()
+            return Store(tmp_path / str(number))
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda _: make(), range(4)))
+        assert os.listdir(tmp_path / str(number)) == ["store.json"]

@@ -4,7 +4,7 @@
     mask = Mask.keep(Score.parse("magnitude")(net, generator=generator), density=0.05)
     mask.apply_(net)
 
-The names below are imported when they are first used, so that the command line starts at once.
+The names below are imported on first use, so that the command line starts quickly.
 """
 
 from typing import TYPE_CHECKING, Any

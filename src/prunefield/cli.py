@@ -1,7 +1,7 @@
 """The command line: finds the verb's file, reads its options, calls it, and turns errors into one line.
 
-A verb is one file in `verbs/` with `add_options(parser)` and `execute(args)`; its docstring is its help. Only the verb
-that is asked for is imported, so that `prunefield --help` answers at once.
+A verb is one file in `verbs/` with `add_options(parser)` and `execute(args)`; its docstring is its help. Only the
+requested verb is imported, so that `prunefield --help` answers quickly.
 """
 
 import errno
@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
     except (MemoryError, RuntimeError) as error:
         if not _is_memory(error):
             raise
-        return _complain(f"not enough memory on this machine: {error}; ask for less", 1)
+        return _complain(f"not enough memory on this machine: {error}; reduce the size of the problem", 1)
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -50,23 +50,23 @@ def _complain(message: str, status: int) -> int:
 
 
 def _forget_stdout() -> None:
-    """What is left in the buffer goes nowhere, so that Python does not complain of it at its end."""
+    """Discards what is left in the buffer, so that Python does not complain about it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is_memory(error: Exception) -> bool:
-    """Whether memory was refused, by Python, numpy or torch, which has no error of its own for it."""
+    """Whether Python, numpy or torch, which has no specific error for it, ran out of memory."""
     said = ("allocate memory", "not enough memory", "calculation overflowed", "multiplication overflow")
     return isinstance(error, MemoryError) or any(text in str(error) for text in said)
 
 
 def _leave(*_: object) -> NoReturn:
-    """Ends at once. Nothing needs to be put in order: the store is safe at any moment, and workers die with us.
+    """Exits immediately. No clean-up is needed: the store is safe at any moment, and workers die with this process.
 
     A KeyboardInterrupt could not do this: libraries that are being loaded swallow it or break in strange ways.
     """
     show_cursor = "\r\x1b[?25h" if sys.stderr.isatty() else "\n"
-    os.write(2, f"{show_cursor}prunefield: interrupted; the same command goes on from here\n".encode())
+    os.write(2, f"{show_cursor}prunefield: interrupted; run the same command to continue from here\n".encode())
     os._exit(130)
 
 
@@ -104,6 +104,6 @@ def overview(verbs: dict[str, str]) -> str:
             "",
             *lines,
             "",
-            "`prunefield COMMAND --help` explains a command; start with: prunefield reproduce --scale smoke",
+            "`prunefield COMMAND --help` explains a command. To begin, run: prunefield reproduce --scale smoke",
         )
     )

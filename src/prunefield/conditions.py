@@ -1,44 +1,82 @@
 """The conditions under which every run computes, wherever it is executed: its bits must not depend on the caller."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
 
 import scipy.linalg  # noqa: F401  (its threads are limited with the others only if it is loaded before)
 import torch
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
 _inside = 0  # how many runs of this process are under way, in threads of the caller or one inside of the other
-_before: tuple[int, torch.dtype, str, threadpool_limits] | None = None
+_process = ExitStack()  # gives the process its own settings back
 
 
 @contextmanager
 def fixed_conditions() -> Iterator[None]:
-    """One thread, float32 as torch's default, exact products and gradients; afterwards all is as the caller had it.
+    """One thread, float32 and the CPU as torch's defaults, exact products and gradients; then the caller's settings.
 
-    How a sum is split over threads decides its last bits. The settings belong to the whole process: the first run
-    that begins changes them, and the last one that ends restores them.
+    How a sum is split over threads decides its last bits. Some settings belong to the whole process: the first run
+    that begins changes them, and the last one that ends restores them. The others belong to the caller's thread.
     """
-    global _inside, _before
-    with _lock:
-        if _inside == 0:
-            found = torch.get_num_threads(), torch.get_default_dtype(), torch.get_float32_matmul_precision()
-            _before = *found, threadpool_limits(1)  # numpy's and scipy's own libraries
-        _inside += 1
-        _fix(1, torch.float32, "highest")
-    try:
+    global _inside
+    with ExitStack() as thread:
+        with _lock:
+            if _inside == 0:
+                _remember()
+            _inside += 1
+            thread.enter_context(_limit("openmp"))
+            torch.set_num_threads(1)
+            torch.set_default_dtype(torch.float32)
+            _set_precision("highest", ["ieee"] * len(_find_knobs()))
+        thread.callback(_leave)
+        for device in ("cpu", "cuda", "mps", "xpu"):
+            if torch.is_autocast_enabled(device):
+                thread.enter_context(torch.autocast(device, enabled=False))
+        if torch.get_default_device().type != "cpu":  # only then: it makes every call of torch slower
+            thread.enter_context(torch.device("cpu"))
         with torch.inference_mode(False), torch.enable_grad():
             yield
-    finally:
-        with _lock:
-            _inside -= 1
-            if _inside == 0 and _before is not None:
-                _before[3].restore_original_limits()
-                _fix(*_before[:3])
 
 
-def _fix(threads: int, dtype: torch.dtype, precision: str) -> None:
-    torch.set_num_threads(threads)
-    torch.set_default_dtype(dtype)
+def _leave() -> None:
+    global _inside
+    with _lock:
+        _inside -= 1
+        if _inside == 0:
+            _process.close()
+
+
+def _remember() -> None:
+    """What belongs to the whole process, to be restored by `_process`."""
+    try:
+        precision = torch.get_float32_matmul_precision()
+    except RuntimeError:  # the caller has chosen by `fp32_precision`, which torch will not mix with this
+        precision = "highest"
+    _process.callback(_set_precision, precision, [knob.fp32_precision for knob in _find_knobs()])
+    _process.callback(torch.set_default_dtype, torch.get_default_dtype())
+    _process.callback(torch.set_num_threads, torch.get_num_threads())
+    _process.enter_context(_limit("blas"))  # numpy's and scipy's own libraries
+
+
+def _limit(user_api: str) -> AbstractContextManager[object]:
+    """One thread for libraries of one sort only: `threadpool_limits` would restore those of the others too."""
+    return ThreadpoolController().select(user_api=user_api).limit(limits=1)
+
+
+def _find_knobs() -> list[Any]:
+    """What holds how exact products of float32 are, for each library below torch; nothing before torch 2.9."""
+    mkldnn, cuda = torch.backends.mkldnn, torch.backends.cuda
+    places = ((mkldnn, "matmul"), (mkldnn, "conv"), (mkldnn, "rnn"), (cuda, "matmul"))
+    knobs = [getattr(library, operation, None) for library, operation in places]
+    return [knob for knob in knobs if hasattr(knob, "fp32_precision")]
+
+
+def _set_precision(precision: str, each: Sequence[str]) -> None:
+    """Sets the one precision that torch has had for long, then that of each library where it differs."""
     torch.set_float32_matmul_precision(precision)
+    for knob, wanted in zip(_find_knobs(), each, strict=True):
+        if knob.fp32_precision != wanted:
+            knob.fp32_precision = wanted

@@ -1,13 +1,13 @@
-"""Errors that teach: one line that says what was got, what is allowed and how to go on.
+"""Errors in one line: what was given, what is allowed and what to do.
 
-The command line prints the line and leaves with the error's `status`; nobody sees a traceback.
+The command line prints the line and exits with the error's `status`; users see no traceback.
 """
 
 from collections.abc import Iterable
 
 
 class Error(Exception):
-    """Something that the user can mend; `str(error)` is one line."""
+    """Something that the user can fix; `str(error)` is one line."""
 
     status = 1
 
@@ -23,11 +23,11 @@ class StoreError(Error):
 
 
 class RunError(Error):
-    """A run that could not be carried to its end."""
+    """A run that could not be completed."""
 
 
 def show_line(text: str, most: int = 2000) -> str:
-    """One line of text that any terminal can show: no line breaks or control characters, and not endless.
+    """One line of text that any terminal can show: without line breaks and control characters, and of limited length.
 
     >>> show_line("two\\nlines\\x1b[31m")
     'two lines\\\\x1b[31m'
@@ -37,11 +37,11 @@ def show_line(text: str, most: int = 2000) -> str:
 
 
 class PruneWarning(UserWarning):
-    """A mask that does not do what its density suggests: an emptied layer, an output that depends on nothing."""
+    """A mask that does not do what its density suggests: an emptied layer, or a constant output."""
 
 
 def nearest(got: str, allowed: Iterable[str]) -> str | None:
-    """The allowed name most like `got`, if any is alike.
+    """The allowed name most similar to `got`, if there is one.
 
     >>> nearest("isng", ["ising", "kur"])
     'ising'

@@ -72,7 +72,7 @@ def _execute(store: Store, run: Run, folder: Folder, device: str) -> None:
 
 
 class Pace:
-    """When to do what is not the work itself, as to write a safe point: so seldom that it takes `share` of the time."""
+    """When to do overhead work, such as writing a safe point: seldom enough that it takes `share` of the time."""
 
     def __init__(self, share: float = 0.01, first: float = 0.3) -> None:
         self.share = share
@@ -86,7 +86,7 @@ class Pace:
 
 
 class Progress(NamedTuple):
-    """How a plan is getting on: estimated seconds and runs that are behind us, and in all."""
+    """Progress of a plan: estimated seconds and number of runs, done and in all."""
 
     seconds: float
     all_seconds: float
@@ -95,7 +95,7 @@ class Progress(NamedTuple):
 
 
 def order(runs: Iterable[Run]) -> list[Run]:
-    """The runs and all that they need, each once; what a run needs stands before it, the simplest first."""
+    """The runs and all that they depend on, each once; dependencies come first, the simplest before the others."""
     depth = _depths(runs)
     return sorted(depth, key=depth.__getitem__)
 

@@ -1,8 +1,10 @@
-"""Files that are written whole or not at all, and the checksums that tell whether they still are."""
+"""Files that are written completely or not at all, and the checksums that verify them."""
 
 import errno
 import hashlib
 import os
+import secrets
+import shutil
 from pathlib import Path
 
 from prunefield.errors import StoreError, UsageError
@@ -11,11 +13,11 @@ from prunefield.errors import StoreError, UsageError
 def write_whole(path: Path, data: bytes | bytearray, *, keep: Path | None = None, chosen_by: str = "--out") -> None:
     """Writes `data` to `path` so that a reader sees the old file or the new one, never a part of it.
 
-    With `keep`, the old file is not lost but moves there; for a moment `path` does not exist, then.
+    With `keep`, the old file is moved there instead of lost; for a moment, `path` does not exist.
     """
     if not path.name or path.is_dir():  # such as `.`
-        raise UsageError(f"cannot write {path}: it is a folder; name a file with {chosen_by}")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        raise UsageError(f"cannot write {path}: it is a folder; choose a file with {chosen_by}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")  # not by process: threads, other machines
     try:
         with temporary.open("wb") as file:
             file.write(data)
@@ -31,7 +33,7 @@ def write_whole(path: Path, data: bytes | bytearray, *, keep: Path | None = None
 
 
 def sync_folder(path: Path) -> None:
-    """Has the disk know which files are in the folder: after a power cut, a rename is otherwise forgotten."""
+    """Syncs the folder to disk: otherwise a rename is lost in a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -42,8 +44,16 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
+def delete(path: Path) -> None:
+    """Deletes a file, a folder with all that is in it, or a link, but not what it leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def make_folder(path: Path, *, chosen_by: str = "--out") -> None:
-    """Makes a folder and those above it; one that is there already is left alone."""
+    """Creates a folder and its parents; an existing one is left alone."""
     try:
         if not path.is_dir():
             path.mkdir(parents=True, exist_ok=True)
@@ -81,11 +91,11 @@ def cannot(what: str, path: Path, error: OSError, *, chosen_by: str = "--out") -
     """
     reason = (error.strerror or str(error)).lower()
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"cannot {what} {path}: {reason}; make room and run the same command again, it resumes")
-    return UsageError(f"cannot {what} {path}: {reason}; name another folder with {chosen_by}")
+        return StoreError(f"cannot {what} {path}: {reason}; free some space and run the same command again to resume")
+    return UsageError(f"cannot {what} {path}: {reason}; choose another folder with {chosen_by}")
 
 
 def cannot_read(path: Path, error: OSError | ValueError) -> UsageError:
-    """The error for a file of the user's that cannot be opened or read."""
+    """The error for a user's file that cannot be opened or read."""
     reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
     return UsageError(f"cannot read {path}: {reason.lower()}")

@@ -6,7 +6,6 @@
 import json
 import math
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from filelock import FileLock, Timeout
 
 from prunefield.errors import StoreError, UsageError
-from prunefield.files import cannot, checksum, is_locked, make_folder, sync_folder, write_whole
+from prunefield.files import cannot, checksum, delete, is_locked, make_folder, sync_folder, write_whole
 from prunefield.plugin import hash_settings
 
 if TYPE_CHECKING:  # a list of runs needs no torch
@@ -59,12 +58,12 @@ class Folder:
 
     @cached_property
     def lock(self) -> FileLock:
-        """Held by whoever executes or removes the run; the system lets go of it when a process dies."""
+        """Held by the process that executes or removes the run; the system releases it when the process dies."""
         return FileLock(self.lock_path)
 
     @contextmanager
     def hold(self, *, timeout: float = -1) -> Iterator[None]:
-        """Holds the lock, for which this waits without end unless there is a `timeout` in seconds."""
+        """Holds the lock, for which this waits indefinitely unless there is a `timeout` in seconds."""
         make_folder(self.lock_path.parent)
         try:
             self.lock.acquire(timeout=timeout)
@@ -142,21 +141,26 @@ class Folder:
             self._clear(*SAFE_POINTS, "progress")
 
     def fail(self, message: str, traceback: str, records: "list[Record]") -> None:
-        """Writes why the run failed, and what it had recorded until then."""
+        """Writes why the run failed, and the records up to the failure if they can be stored."""
         from prunefield.packing import blank_infinite, name_tensors, pack
 
-        values = [{key: blank_infinite(value) for key, value in record.values.items()} for record in records]
-        found = {"message": message, "traceback": traceback, "records": values}
-        write_whole(self.path / "failure.safetensors", pack(name_tensors(records), {}))
-        write_whole(self.path / "failure.json", encode_table(found))
+        texts = {"message": message, "traceback": traceback}
+        found = {key: text.encode(errors="backslashreplace").decode() for key, text in texts.items()}
+        try:
+            values = [{key: blank_infinite(value) for key, value in record.values.items()} for record in records]
+            tensors, table = pack(name_tensors(records), {}), encode_table({**found, "records": values})
+        except Exception:  # a record that cannot be stored may be the very reason of the failure
+            tensors, table = pack({}, {}), encode_table({**found, "records": []})
+        write_whole(self.path / "failure.safetensors", tensors)
+        write_whole(self.path / "failure.json", table)
 
     def show_progress(self, fraction: float) -> None:
-        """For progress bars in any process; losing it would harm nothing, so it is not written with care."""
+        """For progress bars in any process; losing it does no harm, so it is not written safely."""
         with suppress(OSError):
             (self.path / "progress").write_text(f"{fraction:.4f}")
 
     def progress(self) -> float:
-        """The fraction of the run that is behind us."""
+        """The fraction of the run that is done."""
         try:
             found = float((self.path / "progress").read_text())
         except (OSError, ValueError):
@@ -241,12 +245,13 @@ class Folder:
         return "running" if is_locked(self.lock_path) else "stopped"
 
     def remove(self) -> None:
-        """Deletes the run; one that is being executed is left alone."""
+        """Deletes the run, or the link to it; one that is being executed is left alone."""
         try:
             with self.hold(timeout=0):
-                (self.path / "done.json").unlink(missing_ok=True)  # first, so that half a folder never looks finished
-                sync_folder(self.path)
-                shutil.rmtree(self.path)
+                if not self.path.is_symlink():
+                    delete(self.path / "done.json")  # first, so that half a folder never looks finished
+                    sync_folder(self.path)
+                delete(self.path)
         except Timeout:
             raise UsageError(f"{self.name} is being executed; stop it first") from None
         except OSError as error:
@@ -287,7 +292,7 @@ def read_table(path: Path | str, default: dict[str, Any] | None = None) -> dict[
         with open(path, "rb", buffering=0) as file:
             table = _decode(file.read().decode())
         if not isinstance(table, dict):
-            raise ValueError(f"a table was expected, got {type(table).__name__}")
+            raise ValueError(f"a table was expected, not {type(table).__name__}")
     except (OSError, ValueError, RecursionError) as error:
         if default is not None and isinstance(error, FileNotFoundError):
             return default

@@ -1,4 +1,4 @@
-"""Made-up data to score a network with, where no real data is wanted: bar2023, Sections 5, 6 and 8."""
+"""Synthetic data to score a network with, where no real data is needed: bar2023, Sections 5, 6 and 8."""
 
 from collections.abc import Sequence
 from math import prod
@@ -27,7 +27,9 @@ def draw_batch(source: Source, n: int, shape: Sequence[int], classes: int, *, ge
     if source not in get_args(Source):
         raise unknown("source of inputs", source, get_args(Source))
     if n < 1 or classes < 1 or any(side < 1 for side in shape):
-        raise UsageError(f"n, classes and the sides of a shape are at least 1, got {n}, {classes} and {tuple(shape)}")
+        raise UsageError(
+            f"n, classes and the sides of a shape must be at least 1 (got {n}, {classes} and {tuple(shape)})"
+        )
     x = _draw(source, n, prod(shape), generator).reshape(n, *shape)
     return Batch(x, torch.randint(classes, (n,), generator=generator))
 

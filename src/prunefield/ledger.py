@@ -62,12 +62,12 @@ class Finding:
 
     @property
     def digest(self) -> str:
-        """A hash of all that the runs found: equal digests, equal bits."""
+        """A hash of all results of the runs: equal digests mean equal bits."""
         return checksum("".join(sorted(result.digest for result in self.results.values())).encode())
 
 
 def items(names: list[str] | tuple[str, ...] = ()) -> list[Item]:
-    """The items that are meant by names such as `lufkin2024` (all of a paper) or `redman2025/fig4`; all for none."""
+    """The items with names such as `lufkin2024` (all of a paper) or `redman2025/fig4`; without names, all items."""
     known = list(modules(Item.family))
     papers = sorted({name.partition("/")[0] for name in known})
     chosen: list[str] = []

@@ -58,13 +58,13 @@ class Mask(Mapping[str, Tensor]):
         within: "Mask | None" = None,
         floor: int = 0,
     ) -> Self:
-        """Keeps the largest scores: N − int((1 − density)·N) of all N weights, shared out over the layers by `scope`.
+        """Keeps the largest scores: N − int((1 − density)·N) of all N weights, allocated to the layers by `scope`.
 
-        `global`: one threshold. `layer`: the rule above for each layer. `uniform` and `erk`: `selection.allocate`.
-        Of equal scores the one with the lower index stays (layers in the order of `scores`), so that a mask of lower
-        density is contained in every denser one of the same scores. What `within` has pruned stays pruned, and no
-        layer keeps fewer than `floor` weights (or all that it has). A layer whose scores are all zero is refused, as
-        their order would be that of indices; with `within`, which may have cut it off, it is not.
+        `global`: one threshold. `layer`: the rule above for each layer. `uniform` and `erk`: `selection.allocate`. Of
+        equal scores the one with the lower index is kept (layers in the order of `scores`), so that a mask of lower
+        density is contained in every denser one of the same scores. What `within` has pruned stays pruned, and no layer
+        keeps fewer than `floor` weights (or all that it has). A layer whose scores are all zero is refused, as they
+        could only be ranked by index; with `within`, which may have disconnected the layer, it is accepted.
         """
         flat, alive = checked(scores, dead=within is not None), _alive(scores, within)
         kept = select(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
@@ -86,9 +86,9 @@ class Mask(Mapping[str, Tensor]):
         """Draws a mask at random with the layer counts of `keep`: the three steps of bar2023, Section 8.
 
         (1) a global threshold, (2) the survivors n_ℓ of each layer, (3) in each layer n_ℓ weights one after the other
-        without replacement, each with a chance ∝ its score among those that are left. `reduce` makes signed scores
-        into chances, `alpha` mixes those with equal ones (`selection.chances`). A layer with fewer than n_ℓ positive
-        chances is topped up by index, with a warning.
+        without replacement, each with a probability ∝ its score among those that are left. `reduce` turns signed scores
+        into probabilities, `alpha` mixes them with uniform ones (`selection.chances`). A layer with fewer than n_ℓ
+        positive probabilities is filled up by index, with a warning.
         """
         flat, alive = checked(scores, dead=within is not None), _alive(scores, within)
         hard = select(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
@@ -129,7 +129,7 @@ class Mask(Mapping[str, Tensor]):
         return self.keys() == other.keys() and all(torch.equal(kept, other[name]) for name, kept in self.items())
 
     def __and__(self, other: "Mask") -> "Mask":
-        """Keeps what both keep; both must be of the same architecture."""
+        """Keeps what both keep; both must belong to the same architecture."""
         _compare(self, {name: kept.shape for name, kept in other.items()}, "the other mask")
         _compare(other, {name: kept.shape for name, kept in self.items()}, "the first mask")
         return Mask({name: kept & other[name] for name, kept in self.items()})
@@ -162,14 +162,14 @@ class Mask(Mapping[str, Tensor]):
         )
 
     def apply_(self, net: nn.Module) -> None:
-        """Sets the pruned weights of `net` to zero, in place; weights that the mask does not name stay."""
+        """Sets the pruned weights of `net` to zero, in place; weights that the mask does not name are left alone."""
         set_zeros(self._pairs(net))
 
     def hold_(self, net: nn.Module, *optimizers: torch.optim.Optimizer) -> Handle:
-        """Applies the mask now and after every step of the optimizers, so that pruned weights are and stay zero.
+        """Applies the mask now and after every step of the optimizers, so that pruned weights are zero and stay zero.
 
-        Momentum, Adam and weight decay may move them inside a step; nobody sees it. Between them the optimizers must
-        move every weight of the mask that is not frozen. `handle.remove()` detaches the mask.
+        Momentum, Adam and weight decay may move them within a step, which is invisible from outside. Together the
+        optimizers must update every weight of the mask that is not frozen. `handle.remove()` detaches the mask.
 
         >>> backbone, head = nn.Linear(4, 3), nn.Linear(3, 2)
         >>> net = nn.Sequential(backbone, nn.ReLU(), head)
@@ -197,7 +197,7 @@ class Mask(Mapping[str, Tensor]):
             prune.custom_from_mask(module, leaf, kept.to(getattr(module, leaf).device))
 
     def save(self, path: str | Path) -> None:
-        """Writes the mask whole or not at all, one bit per weight, as a safetensors file."""
+        """Writes the mask completely or not at all, one bit per weight, as a safetensors file."""
         from safetensors.torch import save
 
         bits = {name: pack(kept) for name, kept in self.items()}
@@ -221,15 +221,18 @@ class Mask(Mapping[str, Tensor]):
         except KeyError:
             raise UsageError(f"{path} is a safetensors file but not a mask; masks are written by Mask.save") from None
         except (SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise UsageError(f"{path} is cut short or not a mask of Mask.save ({error})") from None
+            raise UsageError(f"{path} is truncated or not a mask written by Mask.save ({error})") from None
         if made not in (1, _FORMAT):
-            raise UsageError(f"{path} is a mask of format {made!r}; this prunefield knows 1 and {_FORMAT}: upgrade it")
+            raise UsageError(
+                f"{path} is a mask of format {made!r}; this version of prunefield reads formats 1 and {_FORMAT}: "
+                "upgrade it"
+            )
         if _digest(bits, shapes if made == _FORMAT else None) != digest:
-            raise UsageError(f"{path} is damaged: its bits are not those that were written; make the mask again")
+            raise UsageError(f"{path} is damaged: its bits are not those that were written; create the mask again")
         try:
             return cls({name: unpack(bits[name], shape) for name, shape in shapes.items()})
         except UsageError as error:
-            raise UsageError(f"{path} is damaged: {error}; make the mask again") from None
+            raise UsageError(f"{path} is damaged: {error}; create the mask again") from None
 
 
 def _shapes(scores: Mapping[str, Tensor]) -> dict[str, torch.Size]:

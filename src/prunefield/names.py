@@ -1,4 +1,4 @@
-"""The names of plug-ins, read from where their files stand, without importing any of them.
+"""The names of plug-ins, read from the locations of their files without importing any of them.
 
 A family is a sub-package (`prunefield.scores`); each file in it is one kind, and the file's name is the kind's
 name: `trained_magnitude.py` is `trained-magnitude`, `papers/bar2023/theorem4_4.py` is `bar2023/theorem4.4`.

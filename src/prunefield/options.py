@@ -43,7 +43,7 @@ def _read_whole(text: str) -> int:
 
 def _read_real(text: str) -> float:
     if not math.isfinite(number := float(text)):
-        raise ArgumentTypeError(f"the number must be finite, got {text!r}")
+        raise ArgumentTypeError(f"the number must be finite, not {text!r}")
     return number
 
 
@@ -79,13 +79,15 @@ def add_engine(parser: ArgumentParser) -> None:
         metavar="NAME[,KEY=VALUE…]",
         help=f"where runs are executed: {names}, with settings as in ray,address=auto [default: local]",
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="how many runs side by side [default: one per core]")
+    parser.add_argument("--jobs", type=int, metavar="N", help="number of runs in parallel [default: one per core]")
     add_device(parser)
-    parser.add_argument("--dry-run", action="store_true", help="print the runs and the estimated time, execute nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the runs and the estimated time without executing anything"
+    )
 
 
 def add_device(parser: ArgumentParser) -> None:
-    parser.add_argument("--device", default="cpu", help="what to compute on: cpu, cuda, cuda:1, mps [default: cpu]")
+    parser.add_argument("--device", default="cpu", help="the device: cpu, cuda, cuda:1, mps [default: cpu]")
 
 
 def engine_of(args: Namespace) -> "Engine":
@@ -132,7 +134,9 @@ def new_store(args: Namespace) -> "Store":
 def old_store(args: Namespace) -> "Store":
     """The store in --out, which must be there."""
     if not has_store(args):
-        raise UsageError(f"no store in {args.out}; run: prunefield reproduce --scale smoke --out {args.out}")
+        raise UsageError(
+            f"no store in {args.out}; to create one, run: prunefield reproduce --scale smoke --out {args.out}"
+        )
     return new_store(args)
 
 

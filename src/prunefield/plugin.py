@@ -19,7 +19,7 @@ from prunefield.names import modules, name_of
 
 
 class Plugin(BaseModel):
-    """Frozen settings. `version` rises whenever the same settings begin to give other numbers."""
+    """Frozen settings. `version` is raised whenever the same settings begin to give different numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
     family: ClassVar[str]
@@ -27,12 +27,12 @@ class Plugin(BaseModel):
 
     @model_validator(mode="after")
     def _check_numbers(self) -> Self:
-        """Whole numbers are those of the hardware: nothing here can count with others."""
+        """Whole numbers must fit into 64 bits."""
         for name in type(self).model_fields:
             value = getattr(self, name)
             for item in value if isinstance(value, tuple) else (value,):
                 if isinstance(item, int) and abs(item) >= 2**63:
-                    raise UsageError(f"{name} is a whole number beyond 2^63, which no setting can be")
+                    raise UsageError(f"{name} must be below 2^63 in magnitude")
         return self
 
     @classmethod
@@ -70,12 +70,13 @@ class Plugin(BaseModel):
         table = {"kind": value} if isinstance(value, str) else value
         what = cls.__name__.lower()
         if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
-            raise UsageError(f"a {what} is a name or a table with the key 'kind', got {repr(value)[:200]}")
+            raise UsageError(f"a {what} must be a name or a table with the key 'kind', not {repr(value)[:200]}")
         kind, _, version = table["kind"].partition("@")
         final = find(cls, kind)
         if version and version != str(final.version):
             raise UsageError(
-                f"{what} {table['kind']!r} was made by another prunefield; this one has version {final.version}"
+                f"{what} {table['kind']!r} was made by another version of prunefield; this one has version "
+                f"{final.version}"
             )
         try:
             return final.model_validate({key: item for key, item in table.items() if key != "kind"})
@@ -149,7 +150,7 @@ def _one_line(error: ValidationError, final: type[Plugin]) -> str:
         return ": ".join([*outer, str(unknown("key", name, fields))])
     if first["type"] == "missing":
         return f"the key {key!r} is missing"
-    if first["type"] == "value_error":  # ours: it says what was got
+    if first["type"] == "value_error":  # ours: it says what was given
         return f"{key}: {first['ctx']['error']}".removeprefix(": ") if "ctx" in first else first["msg"]
     message = first["msg"][0].lower() + first["msg"][1:]
     got = first["input"]

@@ -1,4 +1,4 @@
-"""Pools: the examples of a training, which come again in every epoch, in the shape of images."""
+"""Pools: training examples that are reused in every epoch, in the shape of images."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -17,7 +17,7 @@ LARGEST = 2**26  # numbers that are kept in memory as float32, a quarter of a gi
 class Pool:
     """Inputs `x` (a tensor, or several in a dict or tuple), labels `y`, and `black`, the value outside of an image.
 
-    The examples of a large data set stay in its files: then `x` is None, and they are read when they are asked for.
+    The examples of a large data set stay in its files: then `x` is None, and they are read on demand.
     """
 
     x: Any
@@ -27,7 +27,7 @@ class Pool:
 
     @classmethod
     def of(cls, task: Task, images: int, seed: int) -> Self:
-        """All training examples of a data set, or `images` of a task that has no end."""
+        """All training examples of a data set, or `images` examples of an endless task."""
         black = _black(task)
         if not isinstance(task, Finite):
             x, y = task.sample(images, generator=seeds.generator(seed, "pool"))
@@ -53,7 +53,7 @@ def hold_out(task: Task, n: int, seed: int) -> Batch:
 
 
 def _black(task: Task) -> Tensor:
-    """What black is in each channel: its mean where every pixel has its own scale, zero where nothing is known."""
+    """The value of black in each channel: its mean where every pixel has its own scale, zero where nothing is known."""
     channels = task.shape[0] if len(task.shape) == 3 else 1
     if task.levels is None:
         return torch.zeros(channels)

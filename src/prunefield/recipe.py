@@ -1,4 +1,6 @@
-"""Recipes: how bar2023 trains, with momentum, steps of the rate, weight decay and augmentation, as frozen settings."""
+"""Recipes: training as in bar2023, with momentum, learning-rate drops, weight decay and augmentation, as frozen
+settings.
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -21,24 +23,26 @@ Keep = Callable[[str, Callable[[], Tensor]], Tensor]  # as `State.tensor`
 class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """SGD with momentum, batches of 128, rate 0.1, a tenth of it after 1/2 and 3/4 of the training: bar2023, Sec. 8.
 
-    An epoch is a new order of all examples, cut into batches as equal as can be, so that none is tiny. The order and
-    the augmentation of a step come from streams that seed, names and step alone decide.
+    An epoch is a new permutation of all examples, split into batches of nearly equal size, so that none is tiny. The
+    order and the augmentation of a step come from streams that depend only on the seed, names and step.
     """
 
-    epochs: int = Field(default=160, ge=0, description="how often every example is seen")
-    batch: int = Field(default=128, ge=2, description="examples per step, at most")
-    optimiser: Literal["sgd", "adam"] = Field(default="sgd", description="the rule of a step")
-    rate: float = Field(default=0.1, gt=0, description="learning rate at the start")
+    epochs: int = Field(default=160, ge=0, description="number of times each example is seen")
+    batch: int = Field(default=128, ge=2, description="maximum number of examples per step")
+    optimiser: Literal["sgd", "adam"] = Field(default="sgd", description="the update rule")
+    rate: float = Field(default=0.1, gt=0, description="initial learning rate")
     drops: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
-        default=(0.5, 0.75), description="after which fractions of the epochs the rate drops"
+        default=(0.5, 0.75), description="fractions of the epochs after which the learning rate drops"
     )
-    factor: float = Field(default=0.1, gt=0, le=1, description="by which it drops")
-    warmup: int = Field(default=0, ge=0, description="steps in which the rate rises linearly from zero")
-    momentum: float = Field(default=0.9, ge=0, lt=1, description="of sgd")
-    nesterov: bool = Field(default=False, description="whether momentum looks ahead")
-    weight_decay: float = Field(default=1e-4, ge=0, description="times a weight is added to its gradient")
-    pad: int = Field(default=4, ge=0, description="pixels by which images are shifted at most; 0: they are not")
-    flip: bool = Field(default=True, description="mirror every other image, by chance")
+    factor: float = Field(default=0.1, gt=0, le=1, description="factor by which the learning rate drops")
+    warmup: int = Field(default=0, ge=0, description="steps over which the learning rate rises linearly from zero")
+    momentum: float = Field(default=0.9, ge=0, lt=1, description="momentum of sgd")
+    nesterov: bool = Field(default=False, description="whether to use Nesterov momentum")
+    weight_decay: float = Field(
+        default=1e-4, ge=0, description="L2 penalty: this factor times a weight is added to its gradient"
+    )
+    pad: int = Field(default=4, ge=0, description="maximum shift of an image in pixels; 0 turns shifts off")
+    flip: bool = Field(default=True, description="mirror each image with probability 1/2")
 
     @model_validator(mode="after")
     def _check_nesterov(self) -> "Recipe":
@@ -47,7 +51,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         return self
 
     def steps(self, examples: int) -> int:
-        """How many steps all epochs have."""
+        """The number of steps in all epochs."""
         return self.epochs * math.ceil(examples / self.batch)
 
     def rate_at(self, step: int, each: int) -> float:
@@ -90,10 +94,11 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         start: int = 0,
         loss: Callable[[nn.Module, Batch], Tensor] | None = None,
     ) -> Iterator[tuple[int, float]]:
-        """Takes the steps start + 1, … of cross-entropy, or another `loss`; pruned weights are and stay exactly zero.
+        """Takes the steps start + 1, … on the cross-entropy or another `loss`; pruned weights are and stay exactly
+        zero.
 
-        Yields the number of steps that are done and the loss of the last one, after each; there everything is in the
-        net and in the buffers of `keep`.
+        After each step, yields the number of steps taken and the last loss; at that point the net and the buffers of
+        `keep` hold the complete state.
 
         >>> pool = Pool(torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1]))
         >>> net, recipe = nn.Linear(1, 2), Recipe(epochs=30, drops=(), pad=0, flip=False)
@@ -119,7 +124,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
             optimiser.zero_grad()
             found = functional.cross_entropy(net(x), y) if loss is None else loss(net, Batch(x, y))
             if not math.isfinite(value := found.item()):
-                raise RunError(f"the loss is {value} at step {step + 1}; a smaller rate than {self.rate} may help")
+                raise RunError(f"the loss is {value} at step {step + 1}; a learning rate below {self.rate} may help")
             found.backward()
             optimiser.step()
             yield step + 1, value

@@ -1,4 +1,4 @@
-"""Schedules: a network is scored and pruned again and again until its density is reached (bar2023, Section 8)."""
+"""Schedules: a network is scored and pruned repeatedly until its density is reached (bar2023, Section 8)."""
 
 import warnings
 from collections.abc import Callable, Iterable
@@ -35,7 +35,7 @@ def plan(density: Density, iterations: int, schedule: Schedule = "exponential", 
     if schedule not in get_args(Schedule):
         raise unknown("schedule", schedule, get_args(Schedule))
     if iterations < 1:
-        raise UsageError(f"iterations is at least 1, got {iterations}")
+        raise UsageError(f"iterations must be at least 1, not {iterations}")
     count(1, density)  # refuses a density outside of its range
     end, shares = float(Fraction(str(density))), [t / iterations for t in range(1, iterations)]
     if schedule == "exponential":
@@ -71,7 +71,8 @@ def shrink(
     replaces the score's own. What `mask` or an iteration has pruned never returns; what `mask` says of weights that the
     score skips is part of the answer. `sample` says when the mask is drawn at random instead of kept by rank: the paper
     leaves open whether it is in the last iteration or in each. With `check`, a `PruneWarning` says what collapsed.
-    `progress` is told after each iteration how many of how many are done. The other settings are those of `Mask`.
+    `progress` is called after each iteration with the number done and the total. The other settings are those of
+    `Mask`.
 
     >>> net = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 2))
     >>> shrink(net, "synflow", 0.25, torch.ones(1, 8), generator=torch.Generator())

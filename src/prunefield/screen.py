@@ -19,14 +19,14 @@ COLOURS = {"reproduced": "green", "corrected": "cyan", "not reproduced": "red"}
 
 
 class Terminal(Console):
-    """Standard output whose reader may leave, as `head` does: rich would end the program with status 1."""
+    """Standard output whose reader may close it, as `head` does: rich would end the program with status 1."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
 
 def console() -> Console:
-    """Standard output; where it is no terminal, wide enough that nothing is cut."""
+    """Standard output; where it is not a terminal, wide enough that nothing is truncated."""
     return Terminal() if sys.stdout.isatty() else Terminal(width=160)
 
 

@@ -1,4 +1,4 @@
-"""Selection: how many weights each layer keeps, and which, by rank or by chance. Scores here are flat tensors."""
+"""Selection: how many weights each layer keeps, and which, by rank or by sampling. Scores here are flat tensors."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ def count(size: int, density: Density) -> int:
     except (ValueError, ZeroDivisionError):
         exact = Fraction(0)
     if not 0 < exact <= 1:
-        raise UsageError(f"density is the kept fraction, above 0 and at most 1, got {density}")
+        raise UsageError(f"density is the kept fraction, above 0 and at most 1 (got {density})")
     return size - int((1 - exact) * size)
 
 
@@ -69,7 +69,7 @@ def rank(flat: Sequence[Tensor], number: int, alive: Sequence[Tensor | None]) ->
 
 
 def _pieces(values: Tensor, alive: Tensor | None, kept: Tensor) -> Iterator[Piece]:
-    """Views of the same places of all three, as many at once as fit a cache."""
+    """Views of the same positions of all three, in chunks that fit into a cache."""
     array, live, part = values.detach().cpu().numpy(), None if alive is None else alive.numpy(), kept.numpy()
     for start in range(0, len(array), PIECE):
         here = slice(start, start + PIECE)
@@ -120,7 +120,9 @@ def checked(scores: Mapping[str, Tensor], *, dead: bool = False) -> dict[str, Te
     flat = {}
     for name, score in scores.items():
         if score.is_complex():
-            raise UsageError(f"the scores of {name!r} are complex numbers, which have no order; take their sizes")
+            raise UsageError(
+                f"the scores of {name!r} are complex numbers, which have no order; use their absolute values"
+            )
         values = score.detach().flatten().to("cpu", torch.float64 if wide else torch.float32)
         # A finite sum has finite terms, and is found ten times as fast; one that is not zero has a term that is not.
         total = values.sum().item()
@@ -129,7 +131,7 @@ def checked(scores: Mapping[str, Tensor], *, dead: bool = False) -> dict[str, Te
         if not dead and total == 0 and len(values) and not torch.count_nonzero(values):
             look = "look for dead units, an underflow (synflow: double=True) or a layer of zeros (`shrink` names it)"
             advice = f"{look}, or set skip={name!r}"
-            raise UsageError(f"all scores of {name!r} are zero: no gradient or no weight is there; {advice}")
+            raise UsageError(f"all scores of {name!r} are zero: there is no gradient or no weight; {advice}")
         flat[name] = values
     return flat
 
@@ -150,9 +152,9 @@ def select(
     room = {name: int(np.count_nonzero(alive[name])) if name in alive else size for name, size in sizes.items()}
     number = count(sum(sizes.values()), density)
     if floor < 0 or (scope != "layer" and sum(min(floor, free) for free in room.values()) > number):
-        raise UsageError(f"floor {floor} in each of {len(sizes)} layers does not fit {number} kept weights in all")
+        raise UsageError(f"floor {floor} in each of {len(sizes)} layers is more than the {number} weights kept in all")
     if scope != "layer" and number > sum(room.values()):
-        raise UsageError(f"density {density} asks for {number} weights, the mask leaves only {sum(room.values())}")
+        raise UsageError(f"density {density} asks for {number} weights, but the mask leaves only {sum(room.values())}")
     if scope == "global":
         return _globally(flat, number, alive, {name: min(floor, free) for name, free in room.items()})
     if scope == "layer":
@@ -162,7 +164,7 @@ def select(
     for name, asked in counts.items():
         if asked > room[name]:
             message = f"density {density} asks for {asked} weights of {name!r}"
-            raise UsageError(f"{message}, the mask leaves {room[name]}")
+            raise UsageError(f"{message}, but the mask leaves {room[name]}")
     return {name: largest(values, counts[name], alive.get(name)) for name, values in flat.items()}
 
 
@@ -196,11 +198,11 @@ def spread(part: Tensor, alive: Tensor | None) -> Tensor:
 def allocate(
     shapes: Mapping[str, Sequence[int]], number: int, *, scope: Scope, room: Mapping[str, int], floor: int = 0
 ) -> dict[str, int]:
-    """Shares `number` weights out over layers, exactly, none above `room` nor below `floor`.
+    """Allocates exactly `number` weights to layers, none above `room` or below `floor`.
 
     `uniform`: in proportion to a layer's size n. `erk` (Erdős–Rényi kernel): to the sum of its shape's sides, so its
-    density is ∝ (sum of sides)/(product of sides). A layer that is full passes the rest on to the others. Fractions
-    are rounded down, and what is left goes to the largest remainders, the earlier layer first.
+    density is ∝ (sum of sides)/(product of sides). When a layer is full, the rest goes to the others. Fractions are
+    rounded down, and what is left goes to the largest remainders, the earlier layer first.
 
     >>> allocate({"a": (10, 10), "b": (2, 50)}, 20, scope="uniform", room={"a": 100, "b": 100})
     {'a': 10, 'b': 10}
@@ -226,11 +228,11 @@ def allocate(
 
 
 def chances(values: Tensor, name: str, reduce: Reduction | None, alpha: float) -> Tensor:
-    """Non-negative chances from one layer's scores, up to a factor.
+    """Sampling probabilities from one layer's scores, up to a factor.
 
-    `abs` |s|; `shift` s − min s; `rank` 1, 2, … from the smallest (of equal ones the lower index is higher);
-    `positive` max(s, 0); None takes scores that are not negative as they are. Then the defensive mixture
-    (1 − α)·p + α/d (`theory.sketching.defend`), with which no weight is without a chance.
+    `abs` |s|; `shift` s − min s; `rank` 1, 2, … from the smallest (of equal ones the lower index is higher); `positive`
+    max(s, 0); None takes scores that are not negative as they are. Then the defensive mixture (1 − α)·p + α/d
+    (`theory.sketching.defend`), which gives every weight a positive probability.
 
     >>> [chances(torch.tensor([-1.0, 3.0]), "w", how, 0.0).tolist() for how in ("abs", "shift", "rank", "positive")]
     [[1.0, 3.0], [0.0, 4.0], [1.0, 2.0], [0.0, 3.0]]
@@ -239,7 +241,7 @@ def chances(values: Tensor, name: str, reduce: Reduction | None, alpha: float) -
         raise unknown("reduction", reduce, get_args(Reduction))
     if reduce is None and len(values) and values.min() < 0:
         advice = ", ".join(f"reduce={how!r}" for how in get_args(Reduction))
-        raise UsageError(f"sampling needs scores ≥ 0, {name!r} has negative ones; choose {advice}")
+        raise UsageError(f"sampling needs scores ≥ 0, but {name!r} has negative ones; choose {advice}")
     if reduce == "abs":
         values = values.abs()
     elif reduce == "shift":
@@ -257,7 +259,7 @@ def chances(values: Tensor, name: str, reduce: Reduction | None, alpha: float) -
 
 
 def draw(values: Tensor, number: int, name: str, *, generator: torch.Generator) -> Tensor:
-    """True at `number` entries, drawn one after the other without replacement, each with a chance ∝ its value.
+    """True at `number` entries, drawn one after the other without replacement, each with a probability ∝ its value.
 
     An exponential race (Gumbel top-k without logarithms): the `number` largest of value/Exponential(1) are such a
     draw, for any number of entries (`torch.multinomial` stops at 2²⁴).

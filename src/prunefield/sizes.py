@@ -1,9 +1,9 @@
-"""Sizes: how much memory a file asks for is known, and compared with what is in the file, before any is taken.
+"""Sizes: the memory that a file asks for is compared with the size of the file before any is allocated.
 
 What a file says of itself (a header, a directory, the length of an unpacked part) is a claim. It may be FREE bytes
 whatever the size of the file, and beyond that RATIO times the bytes that the file has on the disk: files of numbers
 pack to a tenth at best, while a file that is made to fill the memory packs to a thousandth. So a file of 2 GB that is
-not packed is always read. Who trusts a file that is refused sets PRUNEFIELD_UNPACK, which stands for FREE.
+not packed is always read. To read a trusted file that is refused, set PRUNEFIELD_UNPACK, which replaces FREE.
 """
 
 import os
@@ -25,19 +25,19 @@ def check_claim(what: object, claimed: int, stored: int) -> None:
     """Refuses `what` if it claims more memory than `stored` bytes of a file may."""
     if claimed > max(read_limit(), RATIO * stored):
         raise UsageError(
-            f"{what} would take {show_bytes(claimed)} of memory, and there are {show_bytes(stored)} of it in the file; "
+            f"{what} would take {show_bytes(claimed)} of memory, but the file has only {show_bytes(stored)} of it; "
             f"if you trust it, set {VARIABLE}={-(-claimed // 10**9)}G"
         )
 
 
 def check_demand(what: str, claimed: int) -> None:
-    """Refuses what was asked for if this machine does not have the memory."""
+    """Refuses a request if this machine does not have the memory."""
     try:
         have = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not known on every system
         return
     if claimed > have:
-        raise UsageError(f"{what} would take {show_bytes(claimed)} of memory, this machine has {show_bytes(have)}")
+        raise UsageError(f"{what} would take {show_bytes(claimed)} of memory, but this machine has {show_bytes(have)}")
 
 
 def read_limit() -> int:
@@ -45,7 +45,7 @@ def read_limit() -> int:
     text = os.environ.get(VARIABLE) or str(FREE)
     found = re.fullmatch(r"([0-9]{1,18})([KMGT]?)B?", text.strip().upper())
     if not found:
-        raise UsageError(f"{VARIABLE} is a number of bytes such as 500M or 8G, got {text!r}")
+        raise UsageError(f"{VARIABLE} must be a number of bytes such as 500M or 8G, not {text!r}")
     return int(found[1]) * UNITS[found[2]]
 
 
@@ -89,7 +89,7 @@ def check_safetensors(path: Path) -> None:
     with path.open("rb") as file:
         header = int.from_bytes(file.read(8), "little")
     if not 2 <= header <= min(HEADER, size - 8):
-        raise UsageError(f"{path} is cut short or not a .safetensors file: its header claims {show_bytes(header)}")
+        raise UsageError(f"{path} is truncated or not a .safetensors file: its header claims {show_bytes(header)}")
     check_claim(path, size, stored)
 
 
@@ -101,7 +101,7 @@ def read_start(path: Path, most: int, what: str) -> bytes:
     except (OSError, ValueError) as error:
         raise cannot_read(path, error) from None
     if len(content) > most:
-        raise UsageError(f"{path} has more than {show_bytes(most)}; {what} has not")
+        raise UsageError(f"{path} is larger than {show_bytes(most)}, too large for {what}")
     return content
 
 
@@ -126,7 +126,7 @@ class Meter:
 
 
 def show_bytes(size: int) -> str:
-    """A number of bytes as a person says it.
+    """A number of bytes in readable form.
 
     >>> show_bytes(999), show_bytes(2_900_000_000), show_bytes(10**30)
     ('999 bytes', '2.9 GB', 'over 1000 PB')

@@ -18,11 +18,12 @@ def sketch(
     reduce: Reduction | None = None,
     alpha: float = 0.0,
 ) -> dict[str, Tensor]:
-    """s draws with replacement of a weight k with a chance p_k ∝ its score; each adds 1/(s·p_k) to m_k (Algorithm 1).
+    """s draws with replacement of a weight k with a probability p_k ∝ its score; each adds 1/(s·p_k) to m_k (Algorithm
+    1).
 
     s is the number of weights that the density keeps; m has at most as many entries that are not zero, and E m = 1
-    wherever p > 0, so that features of masked weights are right on average. `reduce` and `alpha` are those of
-    `Mask.sample`. Entries of small chances are large: this mask is for estimates, not for training.
+    wherever p > 0, so that features of masked weights are unbiased. `reduce` and `alpha` are those of `Mask.sample`.
+    Entries with small probabilities are large: this mask is for estimates, not for training.
 
     >>> found = sketch({"weight": torch.tensor([1.0, 3.0])}, 0.5, generator=torch.Generator().manual_seed(0))
     >>> found["weight"].tolist() in ([4.0, 0.0], [0.0, 4 / 3])

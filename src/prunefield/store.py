@@ -7,8 +7,8 @@
         checkpoint.safetensors          the last safe point, while the run is unfinished: state, RNGs, records so far
         checkpoint-before.safetensors   the safe point before it
         damaged-checkpoint….safetensors a safe point whose checksum was wrong
-        progress                        the fraction behind us, while it runs
-        failure.json                    why it stopped, if it failed, and the records until then
+        progress                        the fraction done, while it runs
+        failure.json                    why it stopped, if it failed, and the records up to the failure
         failure.safetensors             their tensors
         records.json                    the values of every record
         tensors.safetensors             their tensors, named INDEX/NAME
@@ -17,7 +17,7 @@
         done.json                       the mark that it is finished, with the checksum of every file
 
 A file appears whole or not at all, `done.json` last. Nothing read from here is ever executed. Listing, reading and
-verifying write nothing, so a store may be read-only or belong to somebody else.
+verifying write nothing, so a store may be read-only or belong to another user.
 """
 
 import os
@@ -51,8 +51,8 @@ class Store:
         made = read_table(mark).get("format")
         if type(made) is not int or not 1 <= made <= FORMAT:
             raise UsageError(
-                f"{self.root} is a store of format {made}, this prunefield knows formats up to {FORMAT}; "
-                "upgrade prunefield or name another folder with --out"
+                f"{self.root} is a store of format {made}, this version of prunefield reads formats up to {FORMAT}; "
+                "upgrade it or choose another folder with --out"
             )
 
     def folder(self, run: "Run") -> Folder:
@@ -70,7 +70,10 @@ class Store:
         path = self.root / "runs"
         try:
             with os.scandir(path) as entries:
-                return sorted(entry.name for entry in entries if entry.is_dir())
+                # A link in a circle is no folder; asked whether it is one, `entry` itself would fail.
+                return sorted(
+                    entry.name for entry in entries if entry.is_dir(follow_symlinks=False) or os.path.isdir(entry.path)
+                )
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -78,12 +81,16 @@ class Store:
 
     def match(self, name: str) -> Folder:
         """The run with this name, or the only one whose name or hash begins like this."""
+        if not name:
+            raise UsageError("the name of a run cannot be empty; `prunefield runs list` has them all")
         names = self.names()
         found = [other for other in names if other == name] or [
             other for other in names if other.startswith(name) or other.rpartition("-")[2].startswith(name)
         ]
         if len(found) > 1:
-            raise UsageError(f"{name!r} is the beginning of {len(found)} runs; give more of it: {', '.join(found[:8])}")
+            raise UsageError(
+                f"{name!r} is the beginning of {len(found)} run names; give more characters: {', '.join(found[:8])}"
+            )
         if not found:
             raise unknown("run", name, names)
         return self[found[0]]

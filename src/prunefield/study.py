@@ -1,4 +1,4 @@
-"""Studies of one's own: a TOML file with the settings of a run, and perhaps a grid of values to sweep over.
+"""Studies: a TOML file with the settings of a run, and optionally a grid of values to sweep over.
 
 kind = "imp"
 rounds = 6
@@ -57,7 +57,7 @@ def read(path: Path, changes: Iterable[str] = ()) -> Study:
     table = _load(path)
     grid = table.pop("sweep", {})
     if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
-        raise UsageError(f"{path}: [sweep] takes lists that are not empty, such as seed = [0, 1, 2]")
+        raise UsageError(f"{path}: [sweep] takes non-empty lists, such as seed = [0, 1, 2]")
     for text in changes:
         grid.pop(text.partition("=")[0].strip(), None)
         change(table, text)
@@ -73,7 +73,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _parse(text: str) -> dict[str, Any]:
-    """TOML as a table, in which nothing is nested beyond all need."""
+    """TOML as a table with a limited depth of nesting."""
     deep = f"tables or lists are nested more than {DEEPEST} deep"
     try:
         table = tomllib.loads(text)
@@ -92,7 +92,7 @@ def change(table: dict[str, Any], text: str) -> None:
     """Makes a change such as `task.g=3` to a table of settings."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise UsageError(f"a setting is written key=value, got {text!r}")
+        raise UsageError(f"a setting is written key=value, not {text!r}")
     _put(table, key.strip(), _value(key.strip(), value))
 
 

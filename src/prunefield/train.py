@@ -1,4 +1,4 @@
-"""Training: plain stochastic gradient descent of a classifier whose pruned weights are and stay exactly zero."""
+"""Training: plain stochastic gradient descent of a classifier whose pruned weights stay exactly zero."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -25,10 +25,10 @@ def train(
 ) -> Iterator[int]:
     """Takes the steps start + 1, …, `steps` of θ ← θ − rate·m⊙∇L with cross-entropy L on batches from `draw`.
 
-    `masks` maps names of parameters to booleans of their shape. The mask acts twice: θ ← m⊙θ before the first step,
-    and on the gradient in the update, so that a pruned weight is exactly zero always. Yields the number of steps that
-    are done, after every `every` steps and at the end; there everything is in the net and in the stream behind `draw`.
-    An `Fcn` is differentiated by hand (`descent.descend_`), any other module by autograd.
+    `masks` maps names of parameters to booleans of their shape. The mask acts twice: θ ← m⊙θ before the first step, and
+    on the gradient in the update, so that a pruned weight is always exactly zero. Yields the number of steps taken,
+    after every `every` steps and at the end; at that point the net and the stream behind `draw` hold the complete
+    state. An `Fcn` is differentiated by hand (`descent.descend_`), any other module by autograd.
 
     >>> net, x = nn.Linear(1, 2), torch.tensor([[-1.0], [1.0]])
     >>> list(train(net, lambda: Batch(x, torch.tensor([0, 1])), steps=50, rate=1.0))
@@ -45,9 +45,9 @@ def train(
         x, y = draw()
         loss = _descend_(net, x, y, rate, factors) if plain is None else descend_(plain, x, y, rate, factors)
         if not math.isfinite(loss):
-            raise RunError(f"the loss is {loss} at step {step}; a smaller rate than {rate} may help")
+            raise RunError(f"the loss is {loss} at step {step}; a learning rate below {rate} may help")
         if step == steps and not all(parameter.isfinite().all() for parameter in parameters.values()):
-            raise RunError(f"a weight is not finite after step {step}; a smaller rate than {rate} may help")
+            raise RunError(f"a weight is not finite after step {step}; a learning rate below {rate} may help")
         if step % every == 0 or step == steps:
             yield step
 
@@ -69,7 +69,7 @@ def _descend_(net: nn.Module, x: Tensor, y: Tensor, rate: float, factors: Mappin
 
 @torch.no_grad()
 def accuracy(net: nn.Module, batch: Batch, *, chunk: int = 500) -> float:
-    """The share of a batch that the net, in evaluation mode, labels rightly.
+    """The fraction of a batch that the net, in evaluation mode, classifies correctly.
 
     >>> accuracy(nn.Identity(), Batch(torch.tensor([[0.0, 1.0], [0.0, 1.0]]), torch.tensor([1, 0])))
     0.5

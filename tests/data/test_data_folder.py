@@ -91,7 +91,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_its_variable(folder, obst
         folder.write_text("a file")
     assert main(["data", "get", "cifar10", "--from", str(official_files.cifar10(tmp_path))]) == 2
     error = last_line(capsys)
-    assert "name another folder with PRUNEFIELD_DATA" in error
+    assert "choose another folder with PRUNEFIELD_DATA" in error
     assert str(folder) in error
     assert "--out" not in error
 
@@ -102,7 +102,7 @@ def test_a_download_that_cannot_be_written_names_the_variable_too(tmp_path):
     folder = tmp_path / "downloads"
     folder.mkdir()
     (folder / "file.part").symlink_to(tmp_path / "nowhere" / "file")
-    with pytest.raises(UsageError, match=r"cannot write .*file\.part: .* name another folder with PRUNEFIELD_DATA"):
+    with pytest.raises(UsageError, match=r"cannot write .*file\.part: .* choose another folder with PRUNEFIELD_DATA"):
         download(origin.as_uri(), folder / "file", sha256="0", size=3, tell=lambda have, size: None)
 
 

@@ -107,7 +107,7 @@ class Attack:
 
 def test_a_pickle_cannot_run_code(tmp_path):
     mark = tmp_path / "mark"
-    with pytest.raises(UsageError, match=r"asks for io\.open|asks for _io\.open; it may run code"):
+    with pytest.raises(UsageError, match=r"asks for io\.open|asks for _io\.open; it could run code"):
         read_pickle(io.BytesIO(pickle.dumps({"data": Attack(mark)})), "batch")
     assert not mark.exists()
 
@@ -115,10 +115,10 @@ def test_a_pickle_cannot_run_code(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (pickle.dumps({"a": 1})[:-3], "damaged or cut short"),
-        (b"not a pickle", "damaged or cut short"),
-        (pickle.dumps([1]), "holds a list"),
-        (pickle.dumps({"a": np.array([{}], dtype=object)}, 2), "no plain block of numbers"),
+        (pickle.dumps({"a": 1})[:-3], "damaged or truncated"),
+        (b"not a pickle", "damaged or truncated"),
+        (pickle.dumps([1]), "contains a list"),
+        (pickle.dumps({"a": np.array([{}], dtype=object)}, 2), "not a plain block of numbers"),
         (b"\x80\x02c_codecs\nencode\n(X\x01\x00\x00\x00aX\x05\x00\x00\x00rot13tR.", "the codec 'rot13'"),
     ],
 )
@@ -176,10 +176,10 @@ def swell(path):
     ("write", "message"),
     [
         (add_link, "is a link"),
-        (climb, "'../evil', which leads out of it"),
-        (climb_zip, "which leads out of it"),
-        (swell, "would unpack to 9 GB|whole tar or zip"),
-        (lambda path: path.write_bytes(b"no archive"), "neither a folder nor a whole tar or zip archive"),
+        (climb, "'../evil', which points outside the archive"),
+        (climb_zip, "which points outside the archive"),
+        (swell, "would unpack to 9 GB|complete tar or zip"),
+        (lambda path: path.write_bytes(b"no archive"), "neither a folder nor a complete tar or zip archive"),
         (lambda path: None, "no such file"),
     ],
 )
@@ -240,10 +240,10 @@ def test_the_list_says_what_is_here(cifar10, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["get"], "takes names of data sets"),
+        (["get"], "needs the name of a data set"),
         (["get", "cifar"], "did you mean 'cifar10'?"),
         (["get", "leaves"], "unknown data set that can be fetched 'leaves'"),
-        (["get", "cifar10", "cifar100", "--from", "x"], "belongs to one data set"),
+        (["get", "cifar10", "cifar100", "--from", "x"], "is for one data set"),
         (["get", "cifar10", "--from", "/nowhere"], "no such file"),
         (["verify", "cifar100"], "about.json cannot be read"),
         (["list", "leafs"], "did you mean 'leaves'?"),

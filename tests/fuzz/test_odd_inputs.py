@@ -41,7 +41,7 @@ def answer(arguments: list[str]) -> str:
     if status:
         assert said.startswith("prunefield: "), arguments
         assert said.count("\n") == 1, said
-    elif "--json" in arguments and "--help" not in arguments and "-h" not in arguments:
+    elif "--json" in arguments and not {"--", "-V"} & set(arguments):
         json.loads(out.getvalue())
     return said
 

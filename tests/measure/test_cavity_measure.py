@@ -125,7 +125,7 @@ def test_scale_and_shift_of_the_inputs_change_nothing():
 
 
 def test_too_few_images_are_told():
-    with pytest.raises(UsageError, match="class 1 has 3 images, a kurtosis needs at least 4"):
+    with pytest.raises(UsageError, match="class 1 has 3 images, but a kurtosis needs at least 4"):
         score_weights(W, X[:9], torch.tensor([0] * 6 + [1] * 3))
     with pytest.raises(UsageError, match="3 labels and 9 images"):
         score_weights(W, X[:9], torch.zeros(3))

@@ -47,5 +47,5 @@ def test_the_corrected_one_is_scipys_unbiased(n):
 
 
 def test_three_numbers_have_no_corrected_one():
-    with pytest.raises(UsageError, match="at least 4 images, got 3"):
+    with pytest.raises(UsageError, match="at least 4 images, not 3"):
         correct_kurtosis(torch.ones(1), 3)

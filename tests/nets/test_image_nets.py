@@ -87,5 +87,5 @@ def test_a_residual_block_without_its_main_path_is_its_shortcut():
 def test_bad_settings_are_refused():
     with pytest.raises(ValidationError, match="no stages"):
         Architecture(family="lenet", width=3, stages=(1,))
-    with pytest.raises(ValueError, match=r"channels first, got the shape \(40,\)"):
+    with pytest.raises(ValueError, match=r"channels first, not of shape \(40,\)"):
         Architecture(family="vgg", width=3).outline((40,), 2)

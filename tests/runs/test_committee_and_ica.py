@@ -86,7 +86,7 @@ def test_a_rate_that_blows_up_says_where(activation):
     run = Committee(task=Ising(size=12), activation=activation, second="learnt", rate=1e4, batch=20, record_every=1)
     records = []
     with pytest.raises(
-        RunError, match=r"committee on Ising is no longer finite at step \d+; lower the rate \(it is 10000"
+        RunError, match=r"committee on Ising became non-finite at step \d+; lower the rate \(it is 10000"
     ):
         records.extend(run(State()))  # keeps what came before
     assert all(isfinite(record["loss"]) and isfinite(record["ipr"]) for record in records)

@@ -48,5 +48,5 @@ def test_the_second_layer_is_that_of_the_masked_net(statistics, batch_norm):
 
 def test_a_layer_that_is_not_there_is_told():
     table = {"kind": "kurtosis", "of": {"kind": "imp", "hidden": [8]}, "layer": 1}
-    with pytest.raises(UsageError, match=r"layer must be below 1, the hidden layers \(got 1\)"):
+    with pytest.raises(UsageError, match=r"layer must be below 1, the number of hidden layers \(got 1\)"):
         Run.parse(table)

@@ -52,8 +52,8 @@ def test_the_tangent_is_trained_and_dead_parameters_are_counted():
 
 def test_unusable_settings_are_refused():
     for change, message in [
-        ({"start": [1, 2]}, "one entry per weight, 3, got 2"),
-        ({"start": [0, 0, 0]}, "other than 0"),
+        ({"start": [1, 2]}, "one entry per weight, 3, not 2"),
+        ({"start": [0, 0, 0]}, "non-zero"),
         ({"inputs": [[1], [2], [3]]}, "needs 2 examples"),
     ]:
         with pytest.raises(UsageError, match=message):

@@ -82,12 +82,12 @@ def test_one_batch_kept_is_plain_gradient_descent_whose_loss_falls_in_every_step
 
 def test_a_rate_that_blows_up_says_where():
     run = Neuron(task=Ising(size=12), rate=1e6, batch=20, steps=200, record_every=50)
-    with pytest.raises(RunError, match=r"Ising is no longer finite at step \d+; lower the rate \(it is 1e\+06\)"):
+    with pytest.raises(RunError, match=r"Ising became non-finite at step \d+; lower the rate \(it is 1e\+06\)"):
         _records(run, State())
 
 
 def test_an_infinite_kurtosis_has_no_cubic_flow():
-    with pytest.raises(UsageError, match=r"kurtosis of Kur\(4\) is infinite: no cubic; use 'exact'"):
+    with pytest.raises(UsageError, match=r"kurtosis of Kur\(4\) is infinite, so there is no cubic; use 'exact'"):
         Run.parse({"kind": "flow", "task": {"kind": "kur", "k": 4}, "amplifier": "cubic"})
     assert _records(Flow(task=Kur(k=4.0, **SMALL), inits=1, time=0.2, record_every=0.1), State())
 

@@ -116,7 +116,7 @@ def test_bad_settings_are_refused_in_one_line():
     with pytest.raises(UsageError, match=r"rewind \(9\) must be less than the steps \(4\)"):
         Run.parse({"kind": "tickets", **BASE, "density": 0.1, "levels": 2, "rewind": 9})
     other = {**BASE, "net": {"family": "lenet", "width": 5}}
-    with pytest.raises(UsageError, match="of the same net"):
+    with pytest.raises(UsageError, match="have the same net"):
         Run.parse({"kind": "pruned", **other, "density": 0.1, "of": TICKETS.settings()})
     with pytest.raises(UsageError, match="density"):
         Run.parse({"kind": "pruned", **BASE, "density": 0})

@@ -49,7 +49,7 @@ def test_unusable_settings_are_refused():
     table = {"kind": "enumeration", "start": [1, 2], "end": [1, 2]}
     for change, message in [
         ({"end": [1]}, "same length"),
-        ({"start": [0, 0]}, "other than 0"),
+        ({"start": [0, 0]}, "non-zero"),
         ({"kept": 40}, "can be enumerated"),
         ({"kept": 0}, "greater than or equal to 1"),
     ]:

@@ -106,7 +106,7 @@ def test_labels_of_every_token_and_wrong_hooks():
     ids, labels = torch.randint(9, (3, 5)), torch.randint(7, (3, 5))
     flat = rate("snip", net, (ids.flatten(), labels.flatten()))
     assert same(flat, rate("snip", net, (ids, labels)))
-    with pytest.raises(UsageError, match=r"the loss must be a tensor of one number, it is of shape \(3, 5, 7\)"):
+    with pytest.raises(UsageError, match=r"the loss must be a tensor of one number, not of shape \(3, 5, 7\)"):
         rate("snip", net, (ids, labels), loss=lambda logits, _: logits)
     with pytest.raises(UsageError, match="unknown loss 'cross-entrop'; did you mean 'cross-entropy'"):
         rate("snip", net, (ids, labels), loss="cross-entrop")
@@ -158,7 +158,7 @@ def test_what_cannot_be_differentiated_twice_is_named(batch):
         def forward(self, x):
             return torch.ops.aten.hardsigmoid(x)
 
-    with pytest.raises(UsageError, match=r"grasp differentiates twice, which torch cannot do with .*: take snip"):
+    with pytest.raises(UsageError, match=r"grasp differentiates twice, which torch cannot do with .*: use snip"):
         rate("grasp", nn.Sequential(nn.Linear(8, 6), Once(), nn.Linear(6, 3)), [batch])
 
 
@@ -172,7 +172,7 @@ def test_old_weight_norm_with_iterations(kind, batch):
     mask = shrink(net, {"kind": kind, "skip": "0"}, 0.3, [batch], generator=generator(0, "m"), iterations=3)
     assert mask.counts() == {"2.weight": 6}
     assert net[0].weight is weight
-    with pytest.raises(UsageError, match=r"'0\.weight' is no parameter: remove its parametrisation"):
+    with pytest.raises(UsageError, match=r"'0\.weight' is not a parameter: remove its parametrisation"):
         shrink(net, kind, 0.3, [batch], generator=generator(0, "m"))
 
 

@@ -125,7 +125,7 @@ def test_the_factor_of_a_finite_task_holds_its_examples_and_their_mean(datasets)
 
 
 def test_clipping_needs_grey_levels(datasets):
-    with pytest.raises(UsageError, match="grey levels, 'nlgp' has none; set clip = false"):
+    with pytest.raises(UsageError, match="grey levels, which 'nlgp' does not have; set clip = false"):
         Task.parse({"kind": "clone", "of": "nlgp", "clip": True})
     with pytest.raises(UsageError, match="grey levels"):
         Clone(of="npz", clip=True, per_class=10).sample(1, generator=torch.Generator())

@@ -106,9 +106,9 @@ def test_a_shell_in_many_dimensions_is_nearly_gaussian():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"nu": 2}, "nu must be above 2, below which the variance is infinite"),
-        ({"law": "table"}, "radii belong to the law 'table'"),
-        ({"law": "shell", "radii": (1.0,)}, "radii belong to the law 'table'"),
+        ({"nu": 2}, "nu must be above 2, as the variance is infinite otherwise"),
+        ({"law": "table"}, "radii are for the law 'table'"),
+        ({"law": "shell", "radii": (1.0,)}, "radii are for the law 'table'"),
         ({"law": "table", "radii": (-1.0, 2.0)}, "must not be negative"),
         ({"law": "table", "radii": (0.0,)}, "nor all 0"),
         ({"law": "cauchy"}, "law: "),

@@ -105,7 +105,7 @@ def test_the_kurtosis_of_nlgp():
     ("settings", "message"),
     [
         ({"kind": "kur", "k": 2}, "k must be above 2"),
-        ({"kind": "kur", "lengthscales": (1, 15)}, "15 is too long for a ring of 40 sites; the longest is 5.74"),
+        ({"kind": "kur", "lengthscales": (1, 15)}, "15 is too long for a ring of 40 sites; the maximum is 5.74"),
         ({"kind": "nlgp", "g": 0}, "g: .*greater than 0"),
         ({"kind": "nlgp", "lengthscales": (3, 3)}, "0 < ξ0 < ξ1"),
         ({"kind": "nlgp", "lengthscales": (3, 1)}, "class 1 is longer than class 0"),

@@ -90,7 +90,7 @@ def test_held_out_images_are_different_test_images(datasets):
     task = Task.parse("cifar10")
     x, _ = task.held_out(60, generator=torch.Generator().manual_seed(0))
     assert torch.equal(x.unique(dim=0), task.take(torch.arange(60), training=False).unique(dim=0))
-    with pytest.raises(UsageError, match="60 test examples, 61 were asked for"):
+    with pytest.raises(UsageError, match="60 test examples, but 61 were requested"):
         task.held_out(61, generator=torch.Generator())
 
 
@@ -100,7 +100,7 @@ def test_balanced_gives_what_the_test_set_has(datasets, tmp_path, monkeypatch):
     ]
     np.savez(tmp_path / "few.npz", x=np.zeros((30, 4)), y=np.arange(30) % 2)
     few = Task.parse({"kind": "npz", "path": str(tmp_path / "few.npz")})
-    with pytest.raises(UsageError, match="npz has 3 test examples of class 0; it takes at least 4"):
+    with pytest.raises(UsageError, match="npz has 3 test examples of class 0; at least 4 are needed"):
         balanced(few, 50, generator=torch.Generator())
 
 
@@ -163,7 +163,7 @@ def test_wrong_files_are_refused_in_one_line(kind, write, message, tmp_path, mon
     ("change", "message"),
     [
         (lambda content: content[:-10], "damaged"),
-        (lambda content: gzip.compress(gzip.decompress(content)[:-1]), "not whole"),
+        (lambda content: gzip.compress(gzip.decompress(content)[:-1]), "too few or too many bytes"),
         (lambda content: gzip.compress(b"\0\0\x0d" + gzip.decompress(content)[3:]), "not an IDX file"),
     ],
 )
@@ -201,14 +201,14 @@ def test_own_files_must_not_change(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"x": np.zeros((4, 2))}, "needs the arrays x and y"),
+        ({"x": np.zeros((4, 2))}, "must contain the arrays x and y"),
         ({"x": np.zeros((4, 2)), "y": np.zeros(3)}, "with n labels"),
         ({"x": np.full((4, 2), np.nan), "y": np.arange(4)}, "not finite"),
         ({"x": np.zeros((4, 2)), "y": np.zeros(4)}, "at least two classes"),
         ({"x": np.array([[{}]]), "y": np.zeros(1)}, "safe to read"),
         (
             {"x": np.zeros((20, 2)), "y": np.arange(20) % 2, "x_test": np.zeros((2, 3)), "y_test": np.zeros(2)},
-            "must be of",
+            "must have",
         ),
     ],
 )

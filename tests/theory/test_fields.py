@@ -40,7 +40,7 @@ def test_each_label_gets_a_field_of_its_own_class():
 
 
 def test_a_lengthscale_that_no_ring_carries_is_refused_and_the_longest_named():
-    with pytest.raises(UsageError, match=r"15 is too long for a ring of 40 sites; the longest is 5\.74"):
+    with pytest.raises(UsageError, match=r"15 is too long for a ring of 40 sites; the maximum is 5\.74"):
         fields.root(40, 15.0)
     fields.root(40, fields.limit(40))
     with pytest.raises(UsageError):

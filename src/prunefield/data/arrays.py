@@ -1,4 +1,4 @@
-"""Arrays in .npy and .npz files: told apart by their content, measured before they are read, and never executed."""
+"""Arrays in .npy and .npz files: identified by content, checked for size before they are read, and never executed."""
 
 import io
 import zipfile
@@ -25,7 +25,7 @@ def read_arrays(
 ) -> dict[str, np.ndarray]:
     """The `needed` arrays of a file by name, and those of `extra` that it has; the one of a .npy file is the first.
 
-    `width` is how many bytes each number will take in the end, if it is made into another type.
+    `width` is the number of bytes per value after conversion to another type.
     """
     stored = count_stored(path)
     try:
@@ -52,7 +52,7 @@ def read_arrays(
         raise cannot_read(path, error) from None
     except Exception as error:  # what a damaged file raises is up to three libraries
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise UsageError(f"{path} holds no arrays that are safe to read ({reason})") from None
+        raise UsageError(f"{path} contains no arrays that are safe to read ({reason})") from None
 
 
 def is_npy(path: Path) -> bool:
@@ -63,13 +63,15 @@ def is_npy(path: Path) -> bool:
 
 
 def open_zip(file: IO[bytes], path: Path) -> zipfile.ZipFile:
-    """A zip archive, whose table of contents is read only if it is of a sensible size."""
+    """A zip archive, whose table of contents is read only if it has a reasonable size."""
     meter = Meter(file, CONTENTS, path)
     archive = zipfile.ZipFile(cast(IO[bytes], meter))
     meter.left = None
     for item in archive.infolist():
         if item.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or item.flag_bits & 1:
-            raise UsageError(f"{item.filename!r} in {path} is encrypted or packed in an unusual way; pack it again")
+            raise UsageError(
+                f"{item.filename!r} in {path} is encrypted or compressed in an unsupported way; save the file again"
+            )
     return archive
 
 
@@ -77,14 +79,14 @@ def _check_names(path: Path, needed: Collection[str], found: list[str]) -> None:
     if not set(needed) <= set(found):
         more = ", …" * (len(found) > 10)
         has = ", ".join(found[:10]) or "none"
-        raise UsageError(f"{path} needs the arrays {' and '.join(needed)} (it has: {has}{more})")
+        raise UsageError(f"{path} must contain the arrays {' and '.join(needed)} (it has: {has}{more})")
 
 
 def _survey(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Form:
     with archive.open(item) as member:
         form = read_form(member)
     if _count_bytes(form) > item.file_size:
-        raise ValueError(f"{item.filename} is cut short")
+        raise ValueError(f"{item.filename} is truncated")
     return form
 
 
@@ -94,10 +96,10 @@ def _unpack(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> np.ndarray:
 
 
 def read_form(file: Any) -> Form:
-    """Shape, order and type as the header says; the length of the header is not believed either."""
+    """Shape, order and type from the header, whose claimed length is not trusted either."""
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"arrays of version {version} are for structures")
+        raise ValueError(f".npy version {version} is only for structured arrays")
     length = file.read(2 * version[0])
     size = int.from_bytes(length, "little")
     if size > HEADER:
@@ -107,7 +109,7 @@ def read_form(file: Any) -> Form:
     try:
         shape, fortran, dtype = read(header)
     except Exception as error:  # it is text that Python's parser reads
-        raise ValueError(f"the header is no description of an array: {error}") from None
+        raise ValueError(f"the header does not describe an array: {error}") from None
     if dtype.hasobject or min(shape, default=0) < 0:
         raise ValueError(f"it holds {dtype} of shape {shape}, not plain numbers or text")
     return shape, fortran, dtype
@@ -126,7 +128,7 @@ def _read_body(file: Any, form: Form) -> np.ndarray:
     while done < len(view):
         block = file.read(min(BLOCK, len(view) - done))
         if not block:
-            raise ValueError(f"it is cut short: {done} bytes of {len(view)}")
+            raise ValueError(f"it is truncated: {done} of {len(view)} bytes")
         view[done : done + len(block)] = block
         done += len(block)
     return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)

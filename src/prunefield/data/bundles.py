@@ -1,4 +1,4 @@
-"""Bundles: a folder, a tar or a zip, read without unpacking it, so that no path in it can lead anywhere.
+"""Bundles: a folder, a tar or a zip, read without unpacking it, so that no path in it can point elsewhere.
 
 The table of contents of an archive and every file in it are measured before they are read (`sizes.py`).
 """
@@ -40,7 +40,7 @@ class Bundle:
         except Exception as error:  # a damaged archive raises whatever the damaged byte leads to
             self.close()
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise UsageError(f"{path} is neither a folder nor a whole tar or zip archive ({reason})") from None
+            raise UsageError(f"{path} is neither a folder nor a complete tar or zip archive ({reason})") from None
         self.names = sorted(self._sizes)
 
     def _survey(self) -> dict[str, int]:
@@ -75,7 +75,7 @@ class Bundle:
         return sizes
 
     def _survey_tar(self, file: IO[bytes]) -> dict[str, int]:
-        """Member by member, so that one that is too large is never reached."""
+        """Member by member, so that one that is too large is never read."""
         meter = Meter(file, CONTENTS, self.path)
         self._source = archive = tarfile.TarFile(fileobj=cast(IO[bytes], meter))
         sizes: dict[str, int] = {}
@@ -92,15 +92,19 @@ class Bundle:
 
     def _check_name(self, name: str) -> None:
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-            raise UsageError(f"{self.path} holds the path {name!r}, which leads out of it; it is not official")
+            raise UsageError(
+                f"{self.path} contains the path {name!r}, which points outside the archive; it is not an official file"
+            )
 
     def _check_total(self, total: int) -> None:
         if total > LARGEST:
-            raise UsageError(f"{self.path} would unpack to {total >> 30} GB; at most {LARGEST >> 30} are read")
+            raise UsageError(f"{self.path} would unpack to {total >> 30} GB; the limit is {LARGEST >> 30} GB")
 
     def _refuse(self, names: list[str]) -> None:
         if names:
-            raise UsageError(f"{self.path} holds {names[0]!r}, which is a link or a device; it is not official")
+            raise UsageError(
+                f"{self.path} contains {names[0]!r}, which is a link or a device; it is not an official file"
+            )
 
     def find(self, end: str) -> str | None:
         """The full name of the file whose path ends with `end`."""

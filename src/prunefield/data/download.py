@@ -1,4 +1,4 @@
-"""Downloads that go on where they broke off and are kept only if their checksum is right."""
+"""Downloads that continue where they stopped and are kept only if their checksum is right."""
 
 import hashlib
 import http.client
@@ -34,17 +34,17 @@ def download(address: str, path: Path, *, sha256: str, size: int, tell: Tell) ->
                 raise RunError(f"cannot fetch {address}: {error.code} {reason}") from None
         failures = failures + 1 if (part.stat().st_size if part.exists() else 0) <= begun else 0
         if failures and (failures == TRIES or not begun):
-            raise RunError(f"cannot fetch {address}: {reason}; the same command goes on from here") from None
+            raise RunError(f"cannot fetch {address}: {reason}; run the same command to continue from here") from None
     got = hash_file(part)
     if got != sha256:
         part.unlink()
-        raise RunError(f"{address} gave a file with the SHA-256 {got}, expected {sha256}; it was deleted")
+        raise RunError(f"{address} returned a file with the SHA-256 {got}, expected {sha256}; it was deleted")
     part.replace(path)
     return path
 
 
 def _fetch(address: str, part: Path, begun: int, size: int, tell: Tell) -> None:
-    """Appends what comes to `part`; a server that cannot begin in the middle begins anew."""
+    """Appends what arrives to `part`; if the server cannot resume, the download starts again."""
     request = urllib.request.Request(address, headers={"Range": f"bytes={begun}-"} if begun else {})
     with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         resumed = begun > 0 and answer.status == http.client.PARTIAL_CONTENT

@@ -15,7 +15,7 @@ import numpy as np
 
 from prunefield.errors import UsageError
 
-STEPS = 1_000_000  # the files of CIFAR-100 have 250,000
+STEPS = 1_000_000  # five at most for an image, of which no official file has more than 130,000
 KEYS = (str, bytes)
 
 
@@ -24,16 +24,16 @@ def read_pickle(file: IO[bytes], name: str) -> dict[str, Any]:
     try:
         found = Reader(file, ALLOWED).load()
     except _ForbiddenError as error:
-        raise UsageError(f"{name} is a pickle that asks for {error}; it may run code and was not read") from None
+        raise UsageError(f"{name} is a pickle that asks for {error}; it could run code, so it was not read") from None
     except Exception as error:  # damaged pickles raise whatever the damaged byte leads to
-        raise UsageError(f"{name} is damaged or cut short ({type(error).__name__}: {error}); fetch it again") from None
+        raise UsageError(f"{name} is damaged or truncated ({type(error).__name__}: {error}); fetch it again") from None
     if not isinstance(found, dict):
-        raise UsageError(f"{name} holds a {type(found).__name__}, expected a dict of arrays")
+        raise UsageError(f"{name} contains a {type(found).__name__}, expected a dict of arrays")
     return {_text(key): value.array(name) if isinstance(value, _Array) else value for key, value in found.items()}
 
 
 class _ForbiddenError(Exception):
-    """A name that no data file needs."""
+    """A name that no data file should need."""
 
 
 class _Type:
@@ -60,7 +60,7 @@ class _Array:
                 raise ValueError(f"type {dtype}")
             return np.frombuffer(self.data, dtype).reshape(self.shape, order="F" if self.fortran else "C")
         except Exception as error:
-            raise UsageError(f"{name} holds an array that is no plain block of numbers ({error})") from None
+            raise UsageError(f"{name} contains an array that is not a plain block of numbers ({error})") from None
 
 
 def _make_array(*_: object) -> _Array:

@@ -64,7 +64,7 @@ def write(folder: Path, parts: Iterable[Part], form: Shape, about: dict[str, Any
 def _pour(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str, int]:
     """Writes the arrays part by part, so that memory never holds more than one."""
     if form.classes > LABELS:
-        raise UsageError(f"there are {form.classes} classes; at most {LABELS} are numbered")
+        raise UsageError(f"there are {form.classes} classes; the maximum is {LABELS}")
     features = prod(form.shape)
     labels: dict[str, list[np.ndarray]] = {"train": [], "test": []}
     sums = np.zeros((2, features))
@@ -104,7 +104,7 @@ def _check(split: str, x: np.ndarray, y: np.ndarray, features: int, classes: int
     if y.shape != (len(x),):
         raise UsageError(f"there are {len(x)} {split} inputs and labels of shape {y.shape}")
     if len(y) and not 0 <= y.min() <= y.max() < classes:
-        raise UsageError(f"{split} labels go from {y.min()} to {y.max()}, expected 0 to {classes - 1}")
+        raise UsageError(f"{split} labels range from {y.min()} to {y.max()}, expected 0 to {classes - 1}")
 
 
 _HEADER = 128  # numpy leaves room in it for a length that is not known yet
@@ -129,7 +129,7 @@ class Rows:
                 self._begin = file.tell()
             whole = path.stat().st_size == self._begin + dtype.itemsize * prod(shape)
             if found != shape or dtype not in (np.uint8, np.float32) or not whole:
-                raise ValueError(f"not whole, or not {shape[0]} × {shape[1]} numbers")
+                raise ValueError(f"truncated, or not {shape[0]} × {shape[1]} numbers")
             self._file = os.open(path, os.O_RDONLY)
         except (OSError, ValueError) as error:
             raise UsageError(f"{path} is damaged ({error}); delete {path.parent} and get it again") from None
@@ -142,7 +142,7 @@ class Rows:
         length = taken.itemsize * self.shape[1]
         for target, row in zip(taken, rows.tolist(), strict=True):
             if os.preadv(self._file, [target.data], self._begin + row * length) != length:
-                raise UsageError(f"{self.path} was cut short; delete {self.path.parent} and get it again")
+                raise UsageError(f"{self.path} is truncated; delete {self.path.parent} and get it again")
         return taken
 
 
@@ -158,7 +158,9 @@ class Shelf:
         self.moments = self._load("moments.npy", (2, width))
         for split, labels in self.labels.items():
             if len(labels) and not 0 <= labels.min() <= labels.max() < self.about["classes"]:
-                raise UsageError(f"{folder / split}-labels.npy has labels out of range; delete {folder}, get it again")
+                raise UsageError(
+                    f"{folder / split}-labels.npy has labels out of range; delete {folder} and get it again"
+                )
 
     def _load(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
         try:

@@ -51,7 +51,7 @@ def cores() -> int:
 
 
 def attempt(work: Callable[[Any], Any], index: int, item: Any) -> Outcome:
-    """Calls `work` on one thread and turns what goes wrong into one line."""
+    """Calls `work` on one thread and turns any error into one line."""
     import torch
 
     torch.set_num_threads(1)

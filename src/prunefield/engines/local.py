@@ -17,10 +17,10 @@ from prunefield.engines import ONE_THREAD, Engine, Outcome, attempt, cores
 class Local(Engine):
     """Processes on this machine, started by spawn, one thread each.
 
-    A worker that is killed (by lack of memory, say) fails its own item and is replaced.
+    If a worker is killed (for lack of memory, say), its own item fails and the worker is replaced.
     """
 
-    jobs: int = Field(default_factory=cores, ge=1, description="how many processes")
+    jobs: int = Field(default_factory=cores, ge=1, description="number of processes")
 
     def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Outcome | None]:
         waiting = list(enumerate(items))[::-1]

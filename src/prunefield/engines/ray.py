@@ -13,7 +13,7 @@ from prunefield.errors import RunError, UsageError
 
 DEATHS = {
     "WorkerCrashedError": "its process died",
-    "OutOfMemoryError": "its process was ended for lack of memory",
+    "OutOfMemoryError": "its process was killed for lack of memory",
     "NodeDiedError": "its machine died",
     "ObjectLostError": "its machine died",
 }
@@ -22,14 +22,18 @@ DEATHS = {
 class Ray(Engine):
     """A Ray cluster: an existing one by its address, or one that is started on this machine and stopped afterwards.
 
-    The store must lie in a folder that all its machines see. A run whose process or machine dies begins again from
-    its last safe point, `retries` times; one that fails by an error of its own does not. Needs
-    `pip install prunefield[ray]`.
+    The store must be in a folder that all its machines can access. A run whose process or machine dies begins again
+    from its last safe point, `retries` times; one that fails by an error of its own does not. Needs `pip install
+    prunefield[ray]`.
     """
 
-    address: str | None = Field(default=None, description="of an existing cluster, 'auto' to find it; none starts one")
-    jobs: int = Field(default_factory=cores, ge=1, description="processes of a cluster that is started here")
-    retries: int = Field(default=3, ge=0, description="how often a run begins again whose process or machine died")
+    address: str | None = Field(
+        default=None, description="address of an existing cluster, or 'auto' to find it; by default one is started"
+    )
+    jobs: int = Field(default_factory=cores, ge=1, description="number of processes of a cluster that is started here")
+    retries: int = Field(
+        default=3, ge=0, description="number of times a run is restarted after its process or machine died"
+    )
 
     def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Outcome | Retry | None]:
         if not items:
@@ -81,7 +85,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _check_that_it_answers(address: str | None) -> None:
-    """Ray itself tries for minutes before it says that nobody is there."""
+    """Ray itself tries for minutes before it reports that there is no cluster."""
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit():
         return

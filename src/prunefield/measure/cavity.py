@@ -1,4 +1,4 @@
-"""Cavity score: how the kurtosis of a pre-activation changes when one weight is taken away, for all weights at once."""
+"""Cavity score: how the kurtosis of a pre-activation changes when one weight is removed, for all weights at once."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -35,11 +35,11 @@ def score_weights(
     float64, NaN where a weight is pruned or has no score in any class. `excluded` (always there) counts the classes
     in which a kept weight has no score: its unit has no variance, or none without it.
 
-    Nothing is computed again for a weight: with u = λ/σ, v = x/s centred within a class, a = W_ij s_j/σ_i, κ = E[u⁴],
-    and the moments E[uv], E[u³v], E[u²v²], E[uv³] as matrix products, δ₂ = a(a − 2E[uv]),
-    δ₄ = a(−4E[u³v] + a(6E[u²v²] + a(−4E[uv³] + aE[v⁴])))/κ and kurt λ^(−j)/kurt λ − 1 = (δ₄ − 2δ₂ − δ₂²)/(1 + δ₂)².
-    To first order that is 4a(E[uv] − E[u³v]/κ), which sums to zero over the weights of a unit: kurtosis does not depend
-    on scale. Products are in the type of `weight`, in float64 if few weights are kept; sums over classes in float64.
+    Nothing is recomputed for a single weight: with u = λ/σ, v = x/s centred within a class, a = W_ij s_j/σ_i, κ =
+    E[u⁴], and the moments E[uv], E[u³v], E[u²v²], E[uv³] as matrix products, δ₂ = a(a − 2E[uv]), δ₄ = a(−4E[u³v] +
+    a(6E[u²v²] + a(−4E[uv³] + aE[v⁴])))/κ and kurt λ^(−j)/kurt λ − 1 = (δ₄ − 2δ₂ − δ₂²)/(1 + δ₂)². To first order that
+    is 4a(E[uv] − E[u³v]/κ), which sums to zero over the weights of a unit: kurtosis does not depend on scale. Products
+    are in the type of `weight`, in float64 if few weights are kept; sums over classes in float64.
 
     >>> stream = torch.Generator().manual_seed(0)
     >>> w, x = (torch.randn(2, 5, generator=stream).double(), torch.randn(60, 5, generator=stream).double() ** 3)
@@ -161,12 +161,13 @@ class _Group:
 def _groups(x: Tensor, y: Tensor) -> Iterator[tuple[Tensor, list[int]]]:
     """The places of the images of some classes at a time, as many as there is room for, and where classes begin."""
     if len(y) != len(x) or len(x) == 0:
-        raise UsageError(f"cavity scores need one label per image, got {len(y)} labels and {len(x)} images")
+        raise UsageError(f"cavity scores need one label per image, but there are {len(y)} labels and {len(x)} images")
     labels, counts = y.unique(return_counts=True)
     if int(counts.min()) < LEAST:
         label, n = int(labels[counts.argmin()]), int(counts.min())
         raise UsageError(
-            f"class {label} has {n} images, a kurtosis needs at least {LEAST}; take more images or leave it out"
+            f"class {label} has {n} images, but a kurtosis needs at least {LEAST}; use more images or leave this "
+            "class out"
         )
     order, start, bounds = y.argsort(stable=True), 0, [0]
     for count in [*counts.tolist(), ROOM]:

@@ -1,4 +1,4 @@
-"""Weights of one layer out of a file of somebody's own; nothing in the file is executed."""
+"""Weights of one layer from a user's file; nothing in the file is executed."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -27,8 +27,8 @@ class Layer(NamedTuple):
 def read_layer(path: Path, shape: Sequence[int], name: str | None = None, mask: Path | None = None) -> Layer:
     """The layer `name`, or the first whose inputs have the shape, from .safetensors, .npy or a torch state dict.
 
-    Kept is what the file `mask` keeps (of `Mask.save`, or .npy); else what `torch.nn.utils.prune` has left in the
-    file; else what is not zero.
+    The kept weights are those of the file `mask` (from `Mask.save`, or .npy); else those of the mask that
+    `torch.nn.utils.prune` has left in the file; else the non-zero ones.
     """
     state = read_state(path)
     flat = {key: item for key, item in state.items() if item.ndim == 2 and not key.endswith("_mask")}
@@ -38,14 +38,15 @@ def read_layer(path: Path, shape: Sequence[int], name: str | None = None, mask: 
         if not fitting:
             found = ", ".join(f"{key} {tuple(item.shape)}" for key, item in flat.items()) or "no matrix"
             raise UsageError(
-                f"no layer in {path} has {size} inputs, the shape {text}; give --shape (there are: {found})"
+                f"no layer in {path} has {size} inputs, as the shape {text} requires; set --shape (layers found: "
+                f"{found})"
             )
         name = fitting[0]
     if name not in flat:
         raise unknown("layer", name, flat)
     if flat[name].shape[1] != size:
         raise UsageError(
-            f"layer {name} has {flat[name].shape[1]} inputs, the shape {text} has {size}; give another --shape"
+            f"layer {name} has {flat[name].shape[1]} inputs, the shape {text} has {size}; set another --shape"
         )
     weight = check_plain(path, name, flat[name]).to(torch.float32)
     if not weight.numel():
@@ -75,13 +76,13 @@ def read_state(path: Path) -> dict[str, Tensor]:
     except OSError as error:
         raise cannot_read(path, error) from None
     except Exception:  # what a damaged file raises is up to three libraries
-        message = f"{path} holds more than weights, or is damaged, and is not read; save net.state_dict()"
+        message = f"{path} contains more than weights, or is damaged, and was not read; save net.state_dict()"
         raise UsageError(message) from None
     for key in ("state_dict", "model_state_dict", "model"):
         state = state.get(key, state) if isinstance(state, dict) else {}
     tensors = {key: item for key, item in state.items() if isinstance(item, Tensor)} if isinstance(state, dict) else {}
     if not tensors or not all(isinstance(key, str) for key in tensors):
-        raise UsageError(f"{path} holds no tensors by name; save net.state_dict()")
+        raise UsageError(f"{path} contains no named tensors; save net.state_dict()")
     wraps = ("module.", "_orig_mod.")  # of DataParallel and torch.compile
     wrap = next((wrap for wrap in wraps if all(key.startswith(wrap) for key in tensors)), "")
     return {key.removeprefix(wrap): item for key, item in tensors.items()}
@@ -102,19 +103,19 @@ def check_plain(path: Path, name: str, tensor: Tensor) -> Tensor:
 
 
 def find_mask(path: Path, state: Mapping[str, Tensor], name: str) -> Tensor | None:
-    """The mask that `torch.nn.utils.prune` has left beside a weight."""
+    """The mask that `torch.nn.utils.prune` has stored with a weight."""
     key = f"{name.removesuffix('_orig')}_mask"
     left = state.get(key)
     if left is not None and check_plain(path, key, left).shape != state[name].shape:
         shapes = f"{tuple(left.shape)}, the weight {tuple(state[name].shape)}"
-        raise UsageError(f"{key} of {path} is of shape {shapes}; save the state dict again")
+        raise UsageError(f"{key} of {path} has the shape {shapes}; save the state dict again")
     return left
 
 
 def _read_array(path: Path) -> Tensor:
     array = read_arrays(path, ("weight",), width=4)["weight"]
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        raise UsageError(f"{path} must hold real numbers, got {array.dtype}")
+        raise UsageError(f"{path} must contain real numbers, not {array.dtype}")
     return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
 
 
@@ -125,5 +126,7 @@ def _read_mask(path: Path, name: str, weight: Tensor) -> Tensor:
         raise unknown("layer of the mask", short, kept)
     found = kept[short if short in kept else name]
     if found.shape != weight.shape:
-        raise UsageError(f"the mask of {name} is {tuple(found.shape)}, the weight {tuple(weight.shape)}; make it again")
+        raise UsageError(
+            f"the mask of {name} is {tuple(found.shape)}, the weight {tuple(weight.shape)}; create the mask again"
+        )
     return found

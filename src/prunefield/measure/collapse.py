@@ -25,14 +25,14 @@ from prunefield.nets.flow import PositiveFlow
 from prunefield.nets.modules import LAYERS, is_named, name_parameters
 
 NEUTRAL = {"running_mean": 0, "running_var": 1, "weight": 1, "bias": 0}  # of a normalisation
-NOTABLE = 0.1  # the share of the parameters from which on it is said that a mask does not cover them
+NOTABLE = 0.1  # the share of the parameters above which a warning says that a mask does not cover them
 
 
 class Collapse(NamedTuple):
     """`emptied`: names of layers without a weight. `cut`: those that alone cut the network in two.
 
-    An emptied layer that is not cut has a way around it, as a shortcut convolution beside its block. `dead`: nothing
-    flows through the masked network at all.
+    A skip connection bypasses an emptied layer that is not in `cut`, for instance a shortcut convolution. `dead`:
+    nothing flows through the masked network at all.
     """
 
     emptied: tuple[str, ...]
@@ -43,7 +43,7 @@ class Collapse(NamedTuple):
 def find_collapse(
     net: nn.Module, mask: Mask, inputs: Sequence[int] | Data, *, forward: Forward | None = None
 ) -> Collapse:
-    """Looks whether the output depends on positive inputs when all weights are positive and masked.
+    """Checks whether the output depends on positive inputs when all weights are positive and masked.
 
     `inputs` are the shape of one, or a list of batches as `schedules.shrink` takes them; tokens count by their
     embeddings. Layers become weighted means of their inputs and normalisations nothing, so that no activation
@@ -66,7 +66,7 @@ def find_collapse(
 def describe_collapse(
     net: nn.Module, mask: Mask, inputs: Data = (), *, forward: Forward | None = None, skip: Sequence[str] = ()
 ) -> list[str]:
-    """One line for each way in which a mask does not do what its density suggests; without inputs less can be said.
+    """One line for each way in which a mask does not do what its density suggests; without inputs fewer can be checked.
 
     Emptied layers, an output that no longer depends on the input, and a notable share of parameters that the mask does
     not cover, other than those that `skip` names; biases and the parameters of norms do not count.
@@ -89,7 +89,7 @@ def describe_collapse(
         alive = collapse is not None and not collapse.dead
         lines.append(f"{_list(rest, 'keeps', 'keep')} no weight{around if alive else ''}")
     if collapse is not None and collapse.dead:
-        lines.append("nothing flows from input to output, which is constant now; raise the density or set a floor")
+        lines.append("nothing flows from input to output, so the output is constant; raise the density or set a floor")
     if unknown:
         lines.append(unknown)
     parameters = name_parameters(net)
@@ -101,7 +101,7 @@ def describe_collapse(
         largest = sorted(bare, key=lambda name: -bare[name].numel())
         kept = 1 - (mask.total - sum(mask.counts().values())) / total
         what = f"{share:.0%} of the parameters are not covered by the mask: {_list(largest, 'stays', 'stay')} dense"
-        lines.append(f"{what}, so {kept:.2g} of all are kept; prune them with `also`, or leave them with `skip`")
+        lines.append(f"{what}, so {kept:.2g} of all are kept; prune them with `also`, or exclude them with `skip`")
     return lines
 
 

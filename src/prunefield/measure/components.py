@@ -1,4 +1,4 @@
-"""Components of images: principal, independent and mixed at random, and whether they are local or periodic."""
+"""Components of images: principal, independent and randomly mixed, and whether they are local or periodic."""
 
 import warnings
 from typing import Literal, NamedTuple
@@ -12,7 +12,7 @@ from prunefield.measure.localisation import participate
 
 
 class Sources(NamedTuple):
-    """Filters (components, N) that FastICA found, whether it came to rest, and after how many iterations."""
+    """Filters (components, N) that FastICA found, whether it converged, and after how many iterations."""
 
     filters: Tensor
     converged: bool
@@ -22,8 +22,8 @@ class Sources(NamedTuple):
 class Components(NamedTuple):
     """Filters (components, N) of the same subspace, in float64, and the share of the variance that it holds.
 
-    `pca` has the directions of greatest variance; `ica` the most non-Gaussian ones; `mixed` whitens and turns at
-    random, which is all that ICA can do where the data is Gaussian.
+    `pca` has the directions of greatest variance; `ica` the most non-Gaussian ones; `mixed` whitens and rotates at
+    random, which is all that ICA can do with Gaussian data.
     """
 
     pca: Tensor
@@ -33,7 +33,7 @@ class Components(NamedTuple):
 
 
 def find_components(x: Tensor, count: int, *, iterations: int, seed: int) -> Components:
-    """PCA and FastICA of inputs (n, N) as redman2025 (App. B) has them, and their null.
+    """PCA and FastICA of inputs (n, N) as in redman2025 (App. B), and their null.
 
     ICA is done in the space of the first `count` principal components, which is what FastICA does itself; the
     covariance is decomposed only once.
@@ -48,7 +48,7 @@ def find_components(x: Tensor, count: int, *, iterations: int, seed: int) -> Com
     from threadpoolctl import threadpool_limits
 
     if count > min(x.shape):
-        raise UsageError(f"components must be at most {min(x.shape)}, the inputs or samples (got {count})")
+        raise UsageError(f"components must be at most {min(x.shape)}, the number of inputs or samples (got {count})")
     x = x.to(torch.float64)
     with threadpool_limits(1):
         found = PCA(count, svd_solver="covariance_eigh").fit(x.numpy())
@@ -100,9 +100,9 @@ def rate_locality(fields: Tensor) -> Tensor:
 
 
 def rate_periodicity(fields: Tensor) -> Tensor:
-    """How periodic a field is: the same of its energies over the frequencies of the cosine transform.
+    """How periodic a field is: the same measure for its energies over the frequencies of the cosine transform.
 
-    Images have no periodic border, so waves may end anywhere: that of the cosine transform fits, Fourier's does not.
+    Images have no periodic border, so a wave may end at any phase, which suits the cosine transform but not Fourier's.
 
     >>> wave = torch.cos(torch.pi * 3 * (torch.arange(8) + 0.5) / 8)
     >>> rate_periodicity((wave[:, None] * torch.ones(8)).view(1, 1, 8, 8)).round(decimals=6).tolist()

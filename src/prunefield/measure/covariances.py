@@ -1,4 +1,4 @@
-"""Covariances and the amplifier of a sample, with as little of its noise as S1 and S2 allow, and their resamples.
+"""Covariances and the amplifier of a sample, with as little noise as S1 and S2 allow, and their resamples.
 
 Sample covariances of N sites have N²/2 errors of 1/√n, and the flow of lufkin2024 (Eq. 5) adds them all up: a weakly
 curved amplifier loses against them. Where the data are translation invariant (S2) covariances are averages along the
@@ -64,8 +64,8 @@ def measure_lengthscale(x: Tensor) -> float:
 def estimate_kernels(short: Lags | None, long: Lags, weights: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """Kernels (resamples, *grid) of Σ₀ and Σ₁ from lags and the weights of their groups.
 
-    A lag is 0 unless its average is so many standard errors that chance gives one such lag in 100 samples; every
-    resample chooses anew, so that doubt about a lag is doubt about the answer. Variances that agree within 3 errors are
+    A lag is 0 unless its average exceeds a number of standard errors that chance exceeds for one lag in 100 samples;
+    every resample decides again, so that doubt about a lag enters the answer. Variances that agree within 3 errors are
     1 in both classes. Without `short` class 0 has no correlations.
     """
     kernels = [_truncate(lags, weight) for lags, weight in ((short, weights[0]), (long, weights[1])) if lags]

@@ -1,4 +1,4 @@
-"""Means over seeds with their intervals, and differences of two treatments: the smallest that could be seen."""
+"""Means over seeds with their intervals, and differences of two treatments with the smallest detectable one."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from prunefield.errors import UsageError
 
 
 class Difference(NamedTuple):
-    """The mean difference, its 95 % interval, and the true difference that would be found with a chance of 80 %."""
+    """The mean difference, its 95 % interval, and the true difference that would be detected with 80 % probability."""
 
     mean: float
     low: float
@@ -58,8 +58,8 @@ def _quantile(level: float, n: int) -> float:
 def compare(first: Sequence[float], second: Sequence[float], *, level: float = 0.95, power: float = 0.8) -> Difference:
     """second − first, paired: d̄ ± t·s/√n with Student's t; the power is that of the t-test with the right sign.
 
-    The detectable difference δ solves P(T > t) = `power` for T noncentral with δ√n/s and n − 1 degrees of freedom,
-    s being the deviation that was seen.
+    The detectable difference δ solves P(T > t) = `power` for T noncentral with δ√n/s and n − 1 degrees of freedom, s
+    being the observed standard deviation.
 
     >>> found = compare([1.0, 2.0, 3.0], [2.0, 3.5, 3.5])
     >>> found.mean, round(found.low, 3), round(found.high, 3), found.n
@@ -69,7 +69,7 @@ def compare(first: Sequence[float], second: Sequence[float], *, level: float = 0
 
     n = len(first)
     if n != len(second) or n < 2:
-        raise UsageError(f"paired differences need two or more pairs, got {n} and {len(second)} values")
+        raise UsageError(f"paired differences need two or more pairs (got {n} and {len(second)} values)")
     gaps = [b - a for a, b in zip(first, second, strict=True)]
     (mean, low, high), (_, error), limit = estimate(gaps, level=level), _measure(gaps), _quantile(level, n)
 

@@ -1,4 +1,4 @@
-"""Other people's arrays as examples for a prediction: which sites and classes are used, and what was left out."""
+"""User arrays as examples for a prediction: which sites and classes are used, and what is left out."""
 
 import math
 from collections.abc import Sequence
@@ -53,11 +53,12 @@ def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) 
     shape = tuple(shape) if shape is not None else tuple(values.shape[1:])
     if math.prod(shape) * len(values) != values.numel() or not 1 <= len(shape) <= 3:
         raise UsageError(
-            f"inputs are (N,), (height, width) or (channels, height, width), got {shape} for x of {tuple(values.shape)}"
+            f"inputs must be (N,), (height, width) or (channels, height, width), not {shape} for x of "
+            f"{tuple(values.shape)}"
         )
     if len(values) < FEWEST or math.prod(shape) < SMALLEST:
         raise UsageError(
-            f"at least {FEWEST} examples of at least {SMALLEST} inputs are needed, got {tuple(values.shape)}"
+            f"at least {FEWEST} examples of at least {SMALLEST} inputs are needed (the shape is {tuple(values.shape)})"
         )
     notes: list[str] = []
     flat = values.reshape(len(values), -1)
@@ -67,6 +68,7 @@ def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) 
     low, high = flat[:, sites.flatten()].amin(0), flat[:, sites.flatten()].amax(0)
     sites, varies = _crop(sites, (low != high).view(sites.shape), notes)
     chosen = flat[:, sites.flatten()].to(torch.float64).view(-1, *sites.shape)
+    chosen = chosen / chosen.abs().max()  # squares of very large or small numbers are not numbers
     chosen = torch.where(varies, chosen - chosen[:, varies].mean(), 0.0)
     chosen = chosen / chosen[:, varies].var(0).mean().sqrt()
     _count_copies(flat, notes)
@@ -90,10 +92,10 @@ def _read(x: Any) -> Tensor:
     values = x.detach().cpu() if isinstance(x, Tensor) else np.asarray(x)
     if isinstance(values, np.ndarray):
         if values.dtype.kind not in "biuf":
-            raise UsageError(f"x must be real numbers of shape (n, …), got {values.dtype} of shape {values.shape}")
+            raise UsageError(f"x must be real numbers of shape (n, …), not {values.dtype} of shape {values.shape}")
         values = torch.from_numpy(values.astype(np.float32 if values.itemsize <= 2 else np.float64, copy=False))
     if values.is_complex() or values.ndim < 2:
-        raise UsageError(f"x must be real numbers of shape (n, …), got {values.dtype} of shape {tuple(values.shape)}")
+        raise UsageError(f"x must be real numbers of shape (n, …), not {values.dtype} of shape {tuple(values.shape)}")
     return values.to(torch.float32 if values.element_size() <= 2 else torch.float64)
 
 
@@ -137,14 +139,14 @@ def _crop(sites: Tensor, varies: Tensor, notes: list[str]) -> tuple[Tensor, Tens
 
 
 def _count_copies(flat: Tensor, notes: list[str]) -> None:
-    """A note where rows occur more than once: the certainty takes every row for a draw of its own."""
+    """A note where rows occur more than once: the certainty assumes independent rows."""
     keys = flat[:, :: max(1, flat.shape[1] // 64)].to(torch.float64)
     weights = torch.rand(keys.shape[1], dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     copies = len(flat) - len((keys @ weights).unique())
     if copies > 0.01 * len(flat):
         notes.append(
-            f"{copies} of {len(flat)} examples are copies of others; if they are not independent draws, "
-            "the certainty is too high"
+            f"{copies} of {len(flat)} examples are copies of others; if they are not independent draws, the "
+            "certainty is overestimated"
         )
 
 
@@ -152,12 +154,14 @@ def _order_classes(x: Tensor, y: Any, notes: list[str]) -> tuple[Tensor, Tensor,
     """The examples of the classes with the shortest and the longest lengthscale, and their labels."""
     given = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
     if given.shape != (len(x),):
-        raise UsageError(f"y must have one label per example, shape ({len(x)},), got {given.shape}")
+        raise UsageError(f"y must have one label per example, shape ({len(x)},), not {given.shape}")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise UsageError(f"{int((~np.isfinite(given)).sum())} of the labels are not finite; leave those examples out")
     names, inverse, counts = np.unique(given, return_inverse=True, return_counts=True)
     large = [index for index, count in enumerate(counts) if count >= FEWEST]
     if len(large) < 2:
         raise UsageError(
-            f"two classes of at least {FEWEST} examples are needed, got {len(names)}, the two largest of "
+            f"two classes of at least {FEWEST} examples are needed; there are {len(names)}, the two largest with "
             f"{', '.join(str(count) for count in sorted(counts)[:-3:-1])}"
         )
     if len(large) < len(names):
@@ -173,6 +177,6 @@ def _order_classes(x: Tensor, y: Any, notes: list[str]) -> tuple[Tensor, Tensor,
         )
     if max(counts[[first, last]]) > 1.5 * min(counts[[first, last]]):
         notes.append(
-            f"class sizes differ ({counts[first]} and {counts[last]}); the flow is that of classes equally likely"
+            f"class sizes differ ({counts[first]} and {counts[last]}); the flow assumes equally likely classes"
         )
     return parts[first], parts[last], labels

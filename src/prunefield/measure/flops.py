@@ -1,4 +1,4 @@
-"""What a forward pass costs: floating-point operations of each linear and convolution layer, dense and pruned."""
+"""The cost of a forward pass: floating-point operations of each linear and convolution layer, dense and pruned."""
 
 from collections.abc import Mapping
 
@@ -13,8 +13,8 @@ from prunefield.nets.modules import LAYERS, walk
 def count_flops(net: nn.Module, x: Tensor, mask: Mapping[str, Tensor] | None = None) -> dict[str, int]:
     """2·(kept weights)·(output places) of each layer's weight for the inputs `x`, by hooks on one forward pass.
 
-    A weight of a layer that the mask does not name is kept. Biases, normalisations and activations are not counted,
-    and no claim is made that a machine runs as much faster.
+    A weight of a layer that the mask does not name is kept. Biases, normalisations and activations are not counted, and
+    there is no claim that hardware runs faster by as much.
 
     >>> count_flops(nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(16, 2)), torch.ones(1, 1, 4, 4))
     {'0.weight': 288, '2.weight': 64}

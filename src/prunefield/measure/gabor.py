@@ -40,7 +40,7 @@ class Preference(NamedTuple):
 
 
 def flatten_fields(fields: Tensor) -> Tensor:
-    """What the eye sees: channels summed, mean subtracted.
+    """Fields as the eye sees them: channels summed, mean subtracted.
 
     (units, channels, height, width) give (units, height, width) in float64.
     """
@@ -76,7 +76,7 @@ def fit_gabors(fields: Tensor, *, iterations: int = 60) -> Gabors:
     """Least-squares fits of a Gabor function and a constant to each field (units, height, width).
 
     Every unit begins at the best filters of a bank, one for each envelope, found by FFT at all places; from there
-    Levenberg–Marquardt, all units at once, and the best end is taken.
+    Levenberg–Marquardt, all units at once, and the best result is kept.
 
     >>> y, x = torch.meshgrid(torch.arange(24.0), torch.arange(24.0), indexing="ij")
     >>> field = torch.exp(-((x - 10) ** 2 + (y - 13) ** 2) / 32) * torch.cos(0.9 * (x - 10))

@@ -28,7 +28,7 @@ def kurtosis_per_class(values: Tensor, y: Tensor, classes: int) -> Tensor:
 
 
 def gaussian_kurtosis(n: int) -> float:
-    """3(n − 1)/(n + 1), the mean kurtosis of n independent Gaussian numbers: what a sample has to be compared with.
+    """3(n − 1)/(n + 1), the mean kurtosis of n independent Gaussian numbers: the reference for a sample.
 
     >>> round(gaussian_kurtosis(50), 3)
     2.882
@@ -45,5 +45,5 @@ def correct_kurtosis(kurtosis: Tensor, n: int) -> Tensor:
     3.0
     """
     if n < 4:
-        raise UsageError(f"an unbiased kurtosis needs at least 4 images, got {n}; take more images of each class")
+        raise UsageError(f"an unbiased kurtosis needs at least 4 images, not {n}; use more images of each class")
     return 3 + (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (kurtosis - 3) + 6)

@@ -1,4 +1,4 @@
-"""Patches: whether the inputs that a mask keeps lie together or alone."""
+"""Patches: whether the inputs that a mask keeps are clustered or isolated."""
 
 import torch
 from torch import Tensor
@@ -6,9 +6,9 @@ from torch.nn import functional
 
 
 def lonely(masks: Tensor) -> Tensor:
-    """The share of a unit's kept inputs of which no neighbour in the same channel, of eight, is kept as well.
+    """The share of a unit's kept inputs none of whose eight neighbours in the same channel is kept.
 
-    Masks (units, channels, height, width) give (units,) in float64; NaN for a unit that keeps nothing. Masks of chance
+    Masks (units, channels, height, width) give (units,) in float64; NaN for a unit that keeps nothing. Random masks
     with density p have (1 − p)⁸ far from the border.
 
     >>> line, dot = torch.eye(4)[None], torch.zeros(1, 4, 4)

@@ -16,11 +16,11 @@ from prunefield.measure.widths import bounds, correlate_sizes, fit_gaussians, me
 def describe_fields(weight: Tensor, mask: Tensor, shape: Sequence[int]) -> dict[str, Tensor]:
     """Measures (units,) that need no data, of weights and masks (units, inputs); NaN where a unit has none.
 
-    `kept` inputs; `width_x` and `width_y` of the mask (redman2025, eq. 1), none where the fit ran away, or, if nothing
-    is masked, `weight_width_x` and `weight_width_y`, the same of |w|: full masks all have one width; `ipr` of the
-    weights (lufkin2024), N times which is 1 for a flat field; `lonely`, the share of kept inputs without a kept
-    neighbour; `selectivity` of the weights for an orientation. The shape is (N,), (height, width) or
-    (channels, height, width); one-dimensional fields have neither `width_y` nor `selectivity`.
+    `kept` inputs; `width_x` and `width_y` of the mask (redman2025, eq. 1), NaN where the fit diverged, or, if nothing
+    is masked, `weight_width_x` and `weight_width_y`, the same for |w|, as all full masks have the same width; `ipr` of
+    the weights (lufkin2024), N times which is 1 for a flat field; `lonely`, the share of kept inputs without a kept
+    neighbour; `selectivity` of the weights for an orientation. The shape is (N,), (height, width) or (channels, height,
+    width); one-dimensional fields have neither `width_y` nor `selectivity`.
 
     >>> found = describe_fields(torch.eye(4), torch.ones(4, 4, dtype=torch.bool), (2, 2))
     >>> found["ipr"].tolist(), found["lonely"].tolist()

@@ -1,4 +1,4 @@
-"""From data alone: will a ReLU neuron that learns to tell two lengthscales apart localise, and where?"""
+"""From data alone: will a ReLU neuron trained to discriminate two lengthscales localise, and where?"""
 
 import math
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from prunefield.nets.glorot import draw_glorot
 
 # Widths over those from a straight φ: a bump that just fills a ring, 1 + cos, has 0.51 of a flat field's, a wave 2/3.
 LOCAL, SPREAD = 0.6, 2 / 3
-CERTAIN = 0.95
+CERTAIN, LEAST = 0.95, 10  # resamples that can be 95 % certain
 SCALE = 1e-3  # of the initial weights' variance, as in Fig. 3
 INITS, RESAMPLES, FEW = 5, 40, 20  # FEW: resamples where S2 does not hold
 DENSE, LARGEST = 512, 4096  # sites at most, where S2 does not hold and where it does
@@ -100,7 +100,7 @@ class Prediction:
             ),
             self.excess.describe(),
             *(f"Note: {note}." for note in self.notes),
-            *([f"Take it with care: {', '.join(unmet)} not met, on which the theory rests."] if unmet else []),
+            *([f"Take it with care: {', '.join(unmet)} not met, which the theory assumes."] if unmet else []),
         ]
 
 
@@ -130,9 +130,9 @@ def predict(
     """
     for name, value in (("inits", inits), ("resamples", 1 if resamples is None else resamples)):
         if value < 1:
-            raise UsageError(f"{name} must be at least 1, got {value}")
+            raise UsageError(f"{name} must be at least 1, not {value}")
     if not 0 < time < math.inf:
-        raise UsageError(f"time must be above 0 and finite, got {time:g}")
+        raise UsageError(f"time must be above 0 and finite, not {time:g}")
     examples = prepare_examples(x, y, shape)
     stream = generator or seeds.generator(seed, "predict")
     properties = _probe(examples)
@@ -150,15 +150,17 @@ def predict(
     narrow = participate(found.straight) / participate(found.fields)
     verdicts = [judge(ratios) for ratios in narrow]
     leaning = verdicts[0]
-    agreeing = sum(verdict == leaning for verdict in verdicts[1:])
+    agreeing = verdicts[1:].count(leaning)
     certainty = (agreeing + 0.5) / (count + 1)
+    if count < LEAST:
+        notes += (f"{count} resamples are too few for an answer, which takes at least {LEAST}",)
     force = None
     if leaning == "yes":
         part = long[: max(1000, PROBED // long[0].numel())]
         shapes = (item.view(inits, *part.shape[1:]) for item in (found.fields[0], found.pull, found.force))
         properties[FORCE] = force = probe_force(part, *shapes, shifts=torus)
         if not force.met:
-            notes += ("Eq. 5 gives local fields, but these data do not show that they pull on them as it says",)
+            notes += ("Eq. 5 gives local fields, but the data do not show the force that it predicts",)
     if float(participate(found.straight[0]).quantile(0.5)) > 6 / len(start[0]):
         notes += ("the covariances alone make narrow fields here; the answer is whether φ makes them narrower",)
     answer = leaning if certainty >= CERTAIN and (force is None or force.met) else "undecided"
@@ -171,7 +173,7 @@ def predict(
         answer=answer,
         leaning=leaning,
         certainty=certainty,
-        needed=None if answer != "undecided" else estimate_needed(verdicts[1:], size, force),
+        needed=None if answer != "undecided" or count < LEAST else estimate_needed(agreeing / count, size, force),
         examples=size,
         time=time,
         shape=examples.shape,
@@ -203,17 +205,16 @@ def judge(ratios: Tensor) -> str:
     return "yes" if median <= LOCAL else "no" if median >= SPREAD else "undecided"
 
 
-def estimate_needed(verdicts: Sequence[str], examples: int, force: Answer | None = None) -> int | None:
-    """Roughly how many examples would decide: errors fall as 1/√n, so that a share Φ(z) of resamples becomes 95 %.
+def estimate_needed(share: float, examples: int, force: Answer | None = None) -> int | None:
+    """Roughly how many examples would decide: errors fall as 1/√n, so that a `share` Φ(z) of resamples becomes 95 %.
 
-    The same holds for a `force` that is not yet significant. None where the resamples are split so evenly, or the force
-    is so weak, that no number may decide.
+    The same holds for a `force` that is not yet significant. None where so few resamples agree, or the force is so
+    weak, that it cannot be said.
 
-    >>> estimate_needed(["yes"] * 8 + ["no"] * 2, 1000)
+    >>> estimate_needed(0.8, 1000)
     4000
     """
     asked = float(torch.special.ndtri(torch.tensor(CERTAIN)))
-    share = max(verdicts.count("yes"), verdicts.count("no")) / len(verdicts)
     scores = [float(torch.special.ndtri(torch.tensor(min(share, CERTAIN))))]
     if force is not None and not force.met:
         scores.append(force.z)
@@ -242,7 +243,7 @@ def _probe(examples: Examples) -> dict[str, Answer]:
 
 
 def _thin(examples: Examples, most: int) -> tuple[Examples, tuple[str, ...]]:
-    """Every second site, again and again, until there are at most so many; each class centred."""
+    """Keeps every second site, repeatedly, until there are at most `most`; each class is centred."""
     step = 1
     while examples.varies[(slice(None, None, step),) * examples.sites.ndim].sum() > most:
         step *= 2

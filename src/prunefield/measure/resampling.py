@@ -18,8 +18,8 @@ class Outcomes:
     """Fields at the end of the flow, the first from the whole sample and each other one from a resample.
 
     `fields` (1 + resamples, inits, N) are those of the data's φ, `straight` those of φ(a) = √(2/π)·a, as Gaussian data
-    of the same covariances have it. Of the whole sample are: `force` (inits, N), what φ adds to a straight φ in the
-    end; `pull` (inits, N), the a at which that is; `rows` (2, N), the covariances of the middle site in class 0 and 1;
+    of the same covariances have it. Of the whole sample are: `pull` (inits, N), Σ₁w/√(wᵀΣ₁w) in the end; `force`
+    (inits, N), what φ adds to √(2/π) times that; `rows` (2, N), the covariances of the middle site in class 0 and 1;
     `curve` (2, k), φ on a grid.
     """
 

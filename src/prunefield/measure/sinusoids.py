@@ -1,4 +1,4 @@
-"""The sinusoid that is nearest to a field on a ring, and how near (lufkin2024, §4.3 and Fig. 4)."""
+"""The sinusoid closest to a field on a ring, and its distance (lufkin2024, §4.3 and Fig. 4)."""
 
 import math
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Files of torch.save, looked through before torch reads them: nothing in them is executed, or fills the memory.
+"""Files of torch.save, checked before torch reads them: nothing in them is executed or exhausts the memory.
 
 `torch.load(weights_only=True)` executes nothing unknown, but it believes what a file claims: lengths of storages,
 shapes of tensors, how far a packed part unpacks. Here the file's pickle is read with stand-ins for everything, which
@@ -35,17 +35,17 @@ def check_torch_file(path: Path) -> None:
                 check_claim(path, sum(item.file_size for item in archive.infolist()), stored)
                 names = [item.filename for item in archive.infolist() if item.filename.endswith("/data.pkl")]
                 if len(names) != 1:
-                    raise UsageError(f"{path} is not a file of torch.save; save net.state_dict()")
+                    raise UsageError(f"{path} was not written by torch.save; save net.state_dict()")
                 content = io.BytesIO(archive.read(names[0]))
             found = _Survey(content)
             found.load()
             short = [key for key, size in found.storages.items() if size != sizes.get(f"data/{key}")]
             if short:
-                raise UsageError(f"{path} is damaged: the numbers of its tensor {short[0]!r} are not all there")
+                raise UsageError(f"{path} is damaged: its tensor {short[0]!r} is truncated")
         elif begin[:1] == pickle.PROTO and not _is_tar(begin):
             found = _survey_old(file)
         else:
-            raise UsageError(f"{path} is not a file of torch.save; save net.state_dict()")
+            raise UsageError(f"{path} was not written by torch.save; save net.state_dict()")
     check_claim(path, sum(found.storages.values()), stored)
     check_claim(path, found.claimed, stored)
 

@@ -28,7 +28,7 @@ def part_per_site(first: Tensor, second: Tensor) -> Tensor:
 
 
 def localise(times: Sequence[float], weights: Tensor, level: float) -> Tensor:
-    """The first of `times` from which on the IPR of `weights`, shape (times, …, N), stays at `level` or above.
+    """The first of `times` from which the IPR of `weights`, shape (times, …, N), stays at `level` or above.
 
     Infinite for fields that end below it. Noise has an IPR too: a first field that happens to be above does not count
     unless it stays there.

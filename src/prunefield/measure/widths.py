@@ -1,4 +1,4 @@
-"""Width of receptive fields: how far apart the inputs lie that a mask keeps for one unit."""
+"""Width of receptive fields: how far apart the inputs are that a mask keeps for one unit."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from prunefield.measure import width_kernels
 
 STARTS = (2.0, 8.0)  # first guesses of σ, in pixels; the better fit is taken
 CHUNK = 32  # units whose transforms fit into the cache
-EXACT = 1 << 16  # inputs of a unit up to which float32 transforms are off by far less than ½, which rounding mends
+EXACT = 1 << 16  # inputs of a unit up to which float32 transforms are off by far less than ½, which rounding corrects
 NARROW, WIDE = 0.2, 10.0  # fits stay between σ = NARROW pixels and WIDE times the longer edge
 
 
@@ -32,8 +32,8 @@ def count_pairs(masks: Tensor) -> Tensor:
     """S_i(d), the ordered pairs of kept inputs of one channel that lie d apart (redman2025, eq. 1), with S_i(0) = 0.
 
     S_i(d) = Σ_c Σ_z m_icz m_ic(z+d), not periodic. Equation 1 as printed counts every input with itself at d = 0; that
-    spike says nothing about locality and is left out. Masks (units, channels, height, width) give
-    (units, 2·height − 1, 2·width − 1) in float64, with d = 0 in the middle.
+    spike carries no information about locality and is left out. Masks (units, channels, height, width) give (units,
+    2·height − 1, 2·width − 1) in float64, with d = 0 in the middle.
 
     >>> count_pairs(torch.ones(1, 3, 2, 2, dtype=torch.bool))[0].int().tolist()
     [[3, 6, 3], [6, 0, 6], [3, 6, 3]]

@@ -1,4 +1,4 @@
-"""Architectures: a network of bar2023 as frozen settings, and its first weights from an explicit generator."""
+"""Architectures: a network of bar2023 as frozen settings, and its initial weights from an explicit generator."""
 
 import math
 from collections.abc import Sequence
@@ -16,29 +16,32 @@ from prunefield.nets.vgg import Vgg
 
 
 class Architecture(BaseModel, frozen=True, extra="forbid"):
-    """A network by its family, width and depth (bar2023, Sec. 8); the width is always said.
+    """A network by its family, width and depth (bar2023, Sec. 8); the width is always explicit.
 
     >>> net = Architecture(family="resnet", width=16)
     >>> sum(weight.numel() for weight in net.outline((3, 32, 32), 10).parameters())
     272474
     """
 
-    family: Literal["lenet", "vgg", "resnet"] = Field(description="which kind of network")
-    width: int = Field(ge=1, description="channels of the first stage; of lenet, units of the second layer")
+    family: Literal["lenet", "vgg", "resnet"] = Field(description="family of the network")
+    width: int = Field(
+        ge=1, description="number of channels of the first stage; for lenet, of units of the second layer"
+    )
     stages: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        default=(), description="layers (vgg) or blocks (resnet) of each stage; empty: those of VGG-19 and ResNet-20"
+        default=(),
+        description="number of layers (vgg) or blocks (resnet) of each stage; by default those of VGG-19 and ResNet-20",
     )
 
     @model_validator(mode="after")
     def _check_stages(self) -> "Architecture":
         if self.stages and self.family == "lenet":
-            raise UsageError(f"lenet has two hidden layers and no stages, got stages {self.stages}")
+            raise UsageError(f"lenet has two hidden layers and no stages (got {self.stages})")
         return self
 
     def outline(self, shape: Sequence[int], classes: int) -> nn.Module:
         """The network on the meta device: names and shapes without numbers."""
         if self.family != "lenet" and len(shape) != 3:
-            raise UsageError(f"{self.family} takes images of three axes, channels first, got the shape {tuple(shape)}")
+            raise UsageError(f"{self.family} takes images of three axes, channels first, not of shape {tuple(shape)}")
         depth = {"stages": self.stages} if self.stages else {}
         with torch.device("meta"):
             if self.family == "lenet":

@@ -1,4 +1,4 @@
-"""Borrowing: other people's networks are run with other tensors and come back exactly as they were."""
+"""Borrowing: users' networks are run with substituted tensors and are left exactly as they were."""
 
 import random
 from collections import deque

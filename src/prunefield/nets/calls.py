@@ -51,14 +51,14 @@ def take_batches(data: Data, needs: Needs, *, generator: torch.Generator) -> lis
     if isinstance(data, Sequence) and not isinstance(data, str):
         return list(data if needs != "shape" else data[:1])
     if not isinstance(data, Iterable) or isinstance(data, str):
-        raise UsageError(f"data are {FORMS}; got a {type(data).__name__}")
+        raise UsageError(f"data must be {FORMS}, not a {type(data).__name__}")
     with keep_streams():
         seed_streams(generator.initial_seed())  # draws nothing, so that all forms of the same data score alike
         return list(data if needs == "all" else islice(data, 1))
 
 
 def read_batches(batches: Sequence[Any]) -> list[Fed]:
-    """Batches with their inputs and labels told apart; refuses to score without data.
+    """Batches with their inputs and labels identified; refuses to score without data.
 
     >>> x, y = torch.ones(3, 2), torch.zeros(3)
     >>> [fed.inputs is x and fed.labels is y for fed in read_batches([(x, y), {"x": x, "labels": y}])]
@@ -68,7 +68,7 @@ def read_batches(batches: Sequence[Any]) -> list[Fed]:
     """
     found = [_read(batch) for batch in batches]
     if not found or not all(count_examples(fed) for fed in found):
-        raise UsageError("this score reads data: give it a batch, none empty, such as inputs.draw_batch makes")
+        raise UsageError("this score needs data: give it non-empty batches, for instance from inputs.draw_batch")
     return found
 
 
@@ -91,7 +91,7 @@ def _read(batch: Any) -> Fed:
     if isinstance(batch, tuple | list) and len(batch) == 1:
         return Fed(batch, batch[0], None)
     if not isinstance(batch, Tensor):
-        raise UsageError(f"data are {FORMS}; one batch is a {type(batch).__name__}")
+        raise UsageError(f"data must be {FORMS}; one batch is a {type(batch).__name__}")
     return Fed(batch, batch, None)
 
 
@@ -175,22 +175,22 @@ def find_logits(outputs: Any) -> Tensor:
     elif isinstance(outputs, tuple | list):
         found = find_logits(outputs[0]) if outputs else None
     if not isinstance(found, Tensor):
-        advice = "give forward=lambda net, batch: … that returns its logits"
-        raise UsageError(f"the network gives a {type(outputs).__name__} without logits; {advice}")
+        advice = "set forward=lambda net, batch: … to a function that returns its logits"
+        raise UsageError(f"the network returns a {type(outputs).__name__} without logits; {advice}")
     return found
 
 
 def compute_loss(outputs: Any, fed: Fed, loss: Loss, *, raw: bool = False, temperature: float = 1.0) -> Tensor:
     """The mean loss of logits/`temperature`; outputs that are one number are a loss themselves.
 
-    A function of your own gets (logits, labels), or with `raw` the outputs as they are.
+    Your own function gets (logits, labels), or with `raw` the outputs as they are.
     """
     if callable(loss):
         outputs = outputs if raw else find_logits(outputs)
         value = loss(outputs / temperature if isinstance(outputs, Tensor) else outputs, fed.labels)
         if not isinstance(value, Tensor) or value.numel() != 1:
             got = f"of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
-            raise UsageError(f"the loss must be a tensor of one number, it is {got}")
+            raise UsageError(f"the loss must be a tensor of one number, not {got}")
         return value.reshape(())
     if loss not in get_args(LossName):
         raise unknown("loss", loss, get_args(LossName))

@@ -50,7 +50,7 @@ class Norm(nn.Module):
         self.seen.fill_(True)
 
     def forget_(self) -> None:
-        """Lets the running averages begin anew."""
+        """Resets the running averages."""
         self.seen.fill_(False)
 
 
@@ -92,7 +92,7 @@ class Fcn(nn.Module):
         return list(zip(self.norms or [None] * len(self.layers), self.layers, strict=True))  # type: ignore[arg-type]
 
     def forget_(self) -> None:
-        """Lets the running averages of all normalisations begin anew."""
+        """Resets the running averages of all normalisations."""
         for norm, _ in self.blocks():
             if norm is not None:
                 norm.forget_()

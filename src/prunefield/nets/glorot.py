@@ -1,4 +1,4 @@
-"""First weights: Glorot's truncated normal, as in the single neurons of lufkin2024."""
+"""Initial weights: Glorot's truncated normal, as in the single neurons of lufkin2024."""
 
 import math
 
@@ -11,7 +11,7 @@ CUT = 2.0  # in units of the untruncated standard deviation
 def draw_glorot(units: int, inputs: int, outputs: int, *, scale: float, generator: torch.Generator) -> Tensor:
     """Weights of shape (units, inputs) with variance scale·2/(inputs + outputs), cut at two standard deviations.
 
-    The cut takes variance away, so the weights are stretched to have the asked variance after it.
+    Truncation reduces the variance, so the weights are rescaled to the requested variance.
 
     >>> w = draw_glorot(1000, 40, 1, scale=1e-3, generator=torch.Generator().manual_seed(0))
     >>> w.shape, round(float(w.var() / (1e-3 * 2 / 41)), 1)

@@ -28,21 +28,23 @@ def hold_zeros(names: Sequence[str], pairs: Pairs, optimizers: Sequence[torch.op
     held: list[tuple[torch.optim.Optimizer, Pairs]] = []
     for optimizer in optimizers:
         if not isinstance(optimizer, torch.optim.Optimizer):
-            raise UsageError(f"hold_ takes optimizers of torch, got a {type(optimizer).__name__}")
+            raise UsageError(f"hold_ takes torch optimizers, not a {type(optimizer).__name__}")
         if isinstance(optimizer, torch.optim.LBFGS):
-            raise UsageError("LBFGS takes losses inside its step, where pruned weights move; take another optimizer")
+            raise UsageError("LBFGS evaluates losses inside its step, where pruned weights move; use another optimizer")
         moved = {id(item) for group in optimizer.param_groups for item in group["params"]}
         held.append((optimizer, [pair for pair in pairs if id(pair[0]) in moved]))
     safe = {id(weight) for _, part in held for weight, _ in part}
     if pairs and not safe:
-        raise UsageError("the optimizer moves no weight of this mask: it belongs to another network")
+        raise UsageError("the optimizer updates no weight of this mask: it belongs to another network")
     missing = [
         name for name, (weight, _) in zip(names, pairs, strict=True) if weight.requires_grad and id(weight) not in safe
     ]
     if missing:
         some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
         advice = "give all optimizers, as in mask.hold_(net, first, second), or freeze these weights"
-        raise UsageError(f"no optimizer here moves {some}, and another one may revive what is pruned: {advice}")
+        raise UsageError(
+            f"none of these optimizers updates {some}, and another one could revive pruned weights: {advice}"
+        )
     set_zeros(pairs)
     return Handle([item.register_step_post_hook(lambda *_, part=part: set_zeros(part)) for item, part in held])
 

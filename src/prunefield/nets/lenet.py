@@ -10,7 +10,7 @@ from torch import Tensor, nn
 class Lenet(nn.Module):
     """Linear layers to 3·`width`, `width` and `classes` units with ReLU between; the width 100 is bar2023, Fig. 2.
 
-    Shapes: (n, *shape) to (n, classes). First weights are torch's own; `Architecture.build` draws those of the paper.
+    Shapes: (n, *shape) to (n, classes). Initial weights are torch's own; `Architecture.build` draws those of the paper.
 
     >>> Lenet((1, 28, 28), 10)(torch.zeros(2, 1, 28, 28)).shape
     torch.Size([2, 10])

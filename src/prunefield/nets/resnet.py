@@ -30,7 +30,9 @@ class Resnet(nn.Module):
 
 
 class Block(nn.Module):
-    """ReLU(main + shortcut): two 3×3 convolutions beside the identity, or a 1×1 convolution where the size changes."""
+    """ReLU(main + shortcut): two 3×3 convolutions in parallel with the identity, or a 1×1 convolution where the size
+    changes.
+    """
 
     def __init__(self, before: int, after: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Items: one figure, table or theorem of a paper is one file, with the claims that it makes.
+"""Items: each figure, table or theorem of a paper is one file, with the claims that it makes.
 
 An item names its runs, turns what they recorded into one table, draws it, and states claims that the table must
 satisfy. Checking is a pure function of the table; nothing here computes for long.
@@ -23,7 +23,7 @@ Status = Literal["reproduced", "not reproduced", "corrected", "not testable at t
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found: `observed` beside what the paper says, and how many numbers it rests on."""
+    """What a check found: `observed`, to compare with what the paper says, and the number of values it rests on."""
 
     status: Status
     observed: str
@@ -35,9 +35,9 @@ class Verdict:
 class Claim:
     """A statement of the paper that a table can contradict.
 
-    `null` turns the table into one without the effect (random masks, a Gaussian, shuffled labels); the same check
-    must fail on it, or it shows nothing. `decided_at` is the smallest scale whose settings can decide the claim; below
-    it the verdict is `not testable at this scale`, with the number that was seen.
+    `null` turns the table into one without the effect (random masks, a Gaussian, shuffled labels); the same check must
+    fail on it, or it proves nothing. `decided_at` is the smallest scale whose settings can decide the claim; below it
+    the verdict is `not testable at this scale`, with the value that was observed.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Claim:
     decided_at: Scale = "smoke"
 
     def judge(self, table: "DataFrame", scale: Scale) -> Verdict:
-        """The verdict on a table that was made at a scale."""
+        """The verdict on a table made at a scale."""
         verdict = self.check(table)
         if SCALES.index(scale) >= SCALES.index(self.decided_at):
             return verdict
@@ -70,7 +70,7 @@ class Item(Plugin):
 
     @abstractmethod
     def runs(self, scale: Scale) -> list[Run]:
-        """What must be computed; runs that those need are found by themselves."""
+        """What must be computed; runs that these depend on are found automatically."""
 
     @abstractmethod
     def table(self, results: Mapping[Run, Result]) -> "DataFrame":
@@ -82,4 +82,4 @@ class Item(Plugin):
 
     @abstractmethod
     def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
-        """The drawing. `results` is for pictures (weights, masks) that do not fit a table."""
+        """The figure. `results` is for pictures (weights, masks) that do not fit into a table."""

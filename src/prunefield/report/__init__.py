@@ -1,1 +1,1 @@
-"""The report: one page, built from nothing but the store."""
+"""The report: one page, built only from the store."""

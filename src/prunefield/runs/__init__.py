@@ -1,7 +1,7 @@
 """Runs: anything that takes more than a second. One file is one kind of run.
 
-A run is frozen settings; calling it with a `State` yields `Record`s. Each `yield` is a safe point: all that the run
-needs to go on from there is in the state, so that it can be stopped and resumed with the same bits.
+A run is frozen settings; calling it with a `State` yields `Record`s. Each `yield` is a safe point: the state contains
+all that the run needs to continue from there, so that it can be stopped and resumed with the same bits.
 """
 
 from abc import abstractmethod
@@ -31,7 +31,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Result:
-    """A finished run, as the store gives it back. `digest` is a hash of all that it found."""
+    """A finished run, as read from the store. `digest` is a hash of all its results."""
 
     records: list[Record]
     digest: str = ""
@@ -45,8 +45,8 @@ class Result:
 class State:
     """What a run remembers between two safe points: values, tensors, modules and random generators.
 
-    Fresh for a new run; filled from the last safe point for one that was interrupted. A run asks for what it needs
-    and gets either a new thing or the saved one, so that starting and resuming are the same code.
+    Empty for a new run; filled from the last safe point for one that was interrupted. A run asks for what it needs and
+    gets either a new or a saved object, so that starting and resuming are the same code.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class State:
         return self._read(run)
 
     def generator(self, seed: int, *names: str | int) -> torch.Generator:
-        """The random stream `names` of `seed`, at the place where it was."""
+        """The random stream `names` of `seed`, at its saved position."""
         key = "rng:" + ":".join(map(str, (seed, *names)))
         stream = seeds.generator(seed, *names)
         if key in self._saved:
@@ -88,7 +88,7 @@ class State:
         return self.tensors[name]
 
     def module(self, name: str, net: nn.Module) -> nn.Module:
-        """Puts the saved parameters and buffers, if there are any, into `net`, and follows it from now on."""
+        """Loads the saved parameters and buffers, if any, into `net`, and saves them at safe points from now on."""
         prefix = f"module:{name}:"
         saved = {key[len(prefix) :]: self._saved.pop(key) for key in list(self._saved) if key.startswith(prefix)}
         if saved:
@@ -104,17 +104,17 @@ class State:
 
 
 class Run(Plugin):
-    """Frozen settings of a computation. Runs that it needs are simply fields of it."""
+    """Frozen settings of a computation. Runs that it depends on are simply fields."""
 
     family: ClassVar[str] = "runs"
 
     @abstractmethod
     def __call__(self, state: State) -> Iterator[Record | None]:
-        """Computes; yields a record, or None where it is only safe to stop."""
+        """Computes; yields a record, or None for a safe point without a record."""
 
     @abstractmethod
     def seconds(self) -> float:
-        """An estimate of its time on one core, for plans and progress bars."""
+        """Estimated seconds on one core, for plans and progress bars."""
 
     def needs(self) -> "list[Run]":
         """The runs that must be finished before this one."""

@@ -1,4 +1,4 @@
-"""What a training of bar2023's networks takes on one core, for plans."""
+"""Training times of bar2023's networks on one core, for plans."""
 
 from functools import lru_cache
 

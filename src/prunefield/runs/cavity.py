@@ -36,9 +36,9 @@ class Cavity(Run):
     of: Annotated[Imp, Nested()] = Field(description="the imp run whose weights are scored")
     per_class: int = Field(default=50, ge=4, description="held-out images of each class")
     rounds: tuple[Annotated[int, Field(ge=0)], ...] = Field(
-        default=(), description="which n; none means all but the last"
+        default=(), description="rounds n to score; by default all but the last"
     )
-    pairs: int = Field(default=2_000, ge=1, description="pairs of weight and score that are recorded")
+    pairs: int = Field(default=2_000, ge=1, description="number of (weight, score) pairs to record")
 
     def seconds(self) -> float:
         # Measured at 256 × 3072 weights and 5,000 images: 0.9 to 1.8 s a scoring at any density, four of them a round.

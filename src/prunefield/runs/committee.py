@@ -1,4 +1,4 @@
-"""Two-layer networks learning online: soft committee machines, or with a second layer that learns."""
+"""Two-layer networks trained online: soft committee machines, or with a trained second layer."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -22,26 +22,28 @@ from prunefield.tasks._discrimination import Discrimination
 class Committee(Run):
     """Gradient descent on the mean of (ŷ−y)² for ŷ = (v·σ(Wx + b) + c)/K (lufkin2024, model M1, §4.4, Figs. 1, 6, 7).
 
-    W is Glorot's of variance init_scale·2/(N+K), b and c start at 0. The soft committee machine keeps v = 1 and c = 0;
-    a second layer that learns starts at v = 1 plus Glorot's of variance init_scale·2/(K+1). All `inits` networks see
-    the same batches. A record holds `weights` (inits, K, N) before its step, `ipr` (inits, K), `loss` (inits,) and, as
-    far as they learn, `bias` and `outer` (inits, K) and `offset` (inits,).
+    W has the Glorot distribution with variance init_scale·2/(N+K), b and c start at 0. The soft committee machine keeps
+    v = 1 and c = 0; a trained second layer starts at v = 1 plus Glorot noise of variance init_scale·2/(K+1). All
+    `inits` networks see the same batches. A record holds `weights` (inits, K, N) before its step, `ipr` (inits, K),
+    `loss` (inits,) and, where they are trained, `bias` and `outer` (inits, K) and `offset` (inits,).
     """
 
     task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
-    seed: int = Field(default=0, ge=0, description="the seed of first weights and data")
-    inits: int = Field(default=1, ge=1, description="how many networks are trained side by side")
-    hidden: int = Field(default=10, ge=1, description="the hidden units K of each network")
+    seed: int = Field(default=0, ge=0, description="seed of the initial weights and the data")
+    inits: int = Field(default=1, ge=1, description="number of networks trained in parallel")
+    hidden: int = Field(default=10, ge=1, description="number of hidden units K of each network")
     activation: Activation = Field(default="sigmoid", description="σ: relu, sigmoid, or erf of a/√2")
-    bias: bool = Field(default=True, description="whether the hidden units have biases that learn")
-    second: Literal["fixed", "learnt"] = Field(default="fixed", description="the second layer: 1/K, or learnt")
-    init_scale: float = Field(default=0.1, gt=0, description="first weights have the variance init_scale·2/(N+K)")
+    bias: bool = Field(default=True, description="whether the hidden units have trainable biases")
+    second: Literal["fixed", "learnt"] = Field(default="fixed", description="second layer: 1/K, or trained")
+    init_scale: float = Field(default=0.1, gt=0, description="variance of the initial weights: init_scale·2/(N+K)")
     rate: float = Field(default=100.0, gt=0, description="the learning rate τ; gradients are of the order of 1/K")
-    batch: int = Field(default=1000, ge=1, description="examples in a step")
-    fresh: bool = Field(default=True, description="a new batch for each step; otherwise one batch is kept")
-    steps: int = Field(default=5000, ge=1, description="how many steps")
-    record_every: int = Field(default=100, ge=1, description="steps between two records; the last is always recorded")
-    dtype: Literal["float64", "float32"] = Field(default="float64", description="the precision of the dynamics")
+    batch: int = Field(default=1000, ge=1, description="examples per step")
+    fresh: bool = Field(default=True, description="draw a new batch for each step; otherwise reuse one batch")
+    steps: int = Field(default=5000, ge=1, description="number of steps")
+    record_every: int = Field(default=100, ge=1, description="steps between records; the last step is always recorded")
+    dtype: Literal["float64", "float32"] = Field(
+        default="float64", description="floating-point precision of the dynamics"
+    )
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         data = state.generator(self.seed, "data")
@@ -53,7 +55,7 @@ class Committee(Run):
             # Sigmoids keep the loss finite for long while the weights run away.
             if not bool(loss.isfinite().all() and nets.weights.square().sum().isfinite()):
                 raise RunError(
-                    f"the loss or the weights of the committee on {self.task.title} is no longer finite at step {step};"
+                    f"the loss or the weights of the committee on {self.task.title} became non-finite at step {step};"
                     f" lower the rate (it is {self.rate:g})"
                 )
             record = self._record(step, nets, loss) if step % self.record_every == 0 or step == self.steps else None

@@ -23,18 +23,22 @@ class Components(Run):
     """
 
     task: Task = Field(description="where the images come from")
-    seed: int = Field(default=0, ge=0, description="the seed of the images and of the first directions")
-    components: int = Field(default=64, ge=1, description="how many components")
-    samples: int = Field(default=50_000, ge=2, description="how many held-out images")
-    iterations: int = Field(default=200, ge=1, description="the most iterations of FastICA")
+    seed: int = Field(default=0, ge=0, description="seed of the images and of the initial directions")
+    components: int = Field(default=64, ge=1, description="number of components")
+    samples: int = Field(default=50_000, ge=2, description="number of held-out images")
+    iterations: int = Field(default=200, ge=1, description="maximum number of FastICA iterations")
 
     @model_validator(mode="after")
     def _check(self) -> "Components":
         most = min(math.prod(self.task.shape), self.samples)
         if self.components > most:
-            raise UsageError(f"components must be at most {most}, the inputs or samples (got {self.components})")
+            raise UsageError(
+                f"components must be at most {most}, the number of inputs or samples (got {self.components})"
+            )
         if len(self.task.shape) != 3:
-            raise UsageError(f"components are of images (channels, height, width), got the shape {self.task.shape}")
+            raise UsageError(
+                f"components are of images (channels, height, width), not of inputs of shape {self.task.shape}"
+            )
         return self
 
     def seconds(self) -> float:

@@ -1,4 +1,4 @@
-"""Many examples of a task, and what they say of its covariance and marginal law."""
+"""Many examples of a task, with their covariance and marginal distribution."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -17,7 +17,7 @@ EDGES = torch.linspace(-4.1, 4.1, 42, dtype=torch.float64)
 
 
 class Draws(Run):
-    """Examples of each class of a task, for Fig. 2 of lufkin2024 and the kurtosis that samples have.
+    """Examples of each class of a task, for Fig. 2 of lufkin2024 and for the sample kurtosis.
 
     A record is one class: `kurtosis`, pooled over sites, and for each distance along the last axis the `correlation`
     and for each bin between `EDGES` (the first and last reach to infinity) the `share` of sites, averaged over sites
@@ -25,8 +25,8 @@ class Draws(Run):
     """
 
     task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
-    number: int = Field(default=4000, ge=2, description="how many examples of each class")
-    seed: int = Field(default=0, ge=0, description="the seed of the examples")
+    number: int = Field(default=4000, ge=2, description="number of examples of each class")
+    seed: int = Field(default=0, ge=0, description="seed of the examples")
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         task = self.task

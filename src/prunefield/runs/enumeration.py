@@ -1,4 +1,4 @@
-"""The run `enumeration`: the error of Theorem 4.4 from its definition."""
+"""The error of Theorem 4.4 from its definition."""
 
 from collections.abc import Iterator
 from typing import Any, Self
@@ -20,12 +20,11 @@ _LARGEST = 10**9  # numbers in the whole sum, some minutes
 class Enumeration(Run):
     """E_X E_m‖Xᵀw⋆ − Xᵀ(w⋆⊙m)‖² of bar2023, Theorem 4.4 for a few weights, without any formula of the theorem.
 
-    The inner mean is the sum over all dˢ sequences of draws of Algorithm 1. The outer mean is taken twice. Exactly:
-    a row of Gaussian X is a length times an independent direction, Eq. 2 sees only the lengths and the error is
-    quadratic in the directions, so directions ±1 (all 2ᵈ of them) stand for the sphere and a quadrature over the
-    lengths does the rest. And by chance: over `draws` Gaussian matrices, with a standard error. The record also has
-    the closed form, the sum that the proof in Appendix B.4 calls equal to it, the bounds, and the same enumeration
-    for uniform masks.
+    The inner mean is the sum over all dˢ sequences of draws of Algorithm 1. The outer mean is taken twice. Exactly: a
+    row of Gaussian X is a length times an independent direction, Eq. 2 sees only the lengths and the error is quadratic
+    in the directions, so directions ±1 (all 2ᵈ of them) stand for the sphere and a quadrature over the lengths does the
+    rest. And by sampling: over `draws` Gaussian matrices, with a standard error. The record also has the closed form,
+    the sum that the proof in Appendix B.4 calls equal to it, the bounds, and the same enumeration for uniform masks.
     """
 
     start: tuple[float, ...] = Field(description="initial weights w0, from which the mask is made")
@@ -33,17 +32,19 @@ class Enumeration(Run):
     examples: int = Field(default=1, ge=1, description="number of examples n")
     kept: int = Field(default=1, ge=1, description="number of draws s of Algorithm 1")
     nodes: int = Field(default=32, ge=4, le=200, description="quadrature nodes for each length")
-    draws: int = Field(default=20_000, ge=2, description="Gaussian matrices X to draw")
+    draws: int = Field(default=20_000, ge=2, description="number of Gaussian matrices X to draw")
     seed: int = Field(default=0, ge=0, description="seed of the matrices")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if len(self.start) != len(self.end) or len(self.start) < 2:
-            raise ValueError(f"start and end need the same length, at least 2, got {len(self.start)}, {len(self.end)}")
+            raise ValueError(
+                f"start and end must have the same length, at least 2 (got {len(self.start)} and {len(self.end)})"
+            )
         if not any(self.start):
-            raise ValueError("start must have a weight other than 0")
+            raise ValueError("start must have a non-zero weight")
         if self._numbers() > _LARGEST:
-            raise ValueError(f"the sum has {self._numbers():.0e} terms, at most {_LARGEST:.0e} can be enumerated")
+            raise ValueError(f"the sum has {self._numbers():.0e} terms; at most {_LARGEST:.0e} can be enumerated")
         return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:

@@ -21,7 +21,7 @@ LEG = 10  # records between two restarts of the integrator
 
 
 class Flow(Run):
-    """The integral of Eq. 5 of lufkin2024 from the first weights of `Neuron` with the same seed, scale and inits.
+    """The integral of Eq. 5 of lufkin2024 from the initial weights of `Neuron` with the same seed, scale and inits.
 
     The amplifier is exact or its cubic (Lemma B.1), as in the last column of Fig. 3. A record holds `weights`
     (inits, N) and `ipr` (inits,) at its time.
@@ -29,23 +29,23 @@ class Flow(Run):
 
     version: ClassVar[int] = 3  # even and odd fields apart: the last of the digits that the tolerance leaves are others
     task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
-    seed: int = Field(default=0, ge=0, description="the seed of the first weights")
-    inits: int = Field(default=8, ge=1, description="how many first weights are followed")
-    init_scale: float = Field(default=1e-3, gt=0, description="first weights have the variance init_scale·2/(N+1)")
+    seed: int = Field(default=0, ge=0, description="seed of the initial weights")
+    inits: int = Field(default=8, ge=1, description="number of initialisations to integrate from")
+    init_scale: float = Field(default=1e-3, gt=0, description="variance of the initial weights: init_scale·2/(N+1)")
     amplifier: Literal["exact", "cubic", "linear"] = Field(
         default="exact",
         description="φ itself, its third-order expansion, or φ(1)·a, which is exact for elliptical data",
     )
-    time: float = Field(default=100.0, gt=0, description="until when; t = steps × learning rate")
-    record_every: float = Field(default=2.5, gt=0, description="time between two records")
-    tolerance: float = Field(default=1e-6, gt=0, le=1e-2, description="relative error allowed in a step")
+    time: float = Field(default=100.0, gt=0, description="end time, in units of steps × learning rate")
+    record_every: float = Field(default=2.5, gt=0, description="time between records")
+    tolerance: float = Field(default=1e-6, gt=0, le=1e-2, description="relative error allowed per step")
 
     @model_validator(mode="after")
     def _check_task(self) -> "Flow":
         if self.task.classes != 2:
-            raise UsageError(f"the flow of Eq. 5 is that of two classes (got {self.task.classes})")
+            raise UsageError(f"the flow of Eq. 5 needs two classes (got {self.task.classes})")
         if self.amplifier == "cubic" and not math.isfinite(self.task.kurtosis()):
-            raise UsageError(f"the kurtosis of {self.task.title} is infinite: no cubic; use 'exact'")
+            raise UsageError(f"the kurtosis of {self.task.title} is infinite, so there is no cubic; use 'exact'")
         return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:

@@ -26,7 +26,7 @@ class Gabors(Run):
     """
 
     of: Annotated[Imp, Nested()] = Field(description="the imp run whose receptive fields are fitted")
-    top: int = Field(default=120, ge=1, description="how many of the most connected units are fitted")
+    top: int = Field(default=120, ge=1, description="number of most connected units to fit")
     field: Literal["mask", "weight"] = Field(
         default="mask", description="what is fitted: the mask itself, or the weights θ(rewind)⊙m"
     )

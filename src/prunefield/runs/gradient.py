@@ -1,4 +1,4 @@
-"""The true gradient along the path of a run, by sampling, against the gradient flow that predicts it."""
+"""The true gradient along the path of a run, by sampling, compared with the gradient flow that predicts it."""
 
 import math
 from collections.abc import Iterator
@@ -31,17 +31,19 @@ class Gradient(Run):
     if Eq. 5 is exact; `wrong`, the product with the sign that Appendix C.1 prints; and `ipr`.
     """
 
-    of: Run = Field(description="a neuron or flow run, at whose weights the gradient is taken")
-    task: Annotated[Discrimination, Nested()] = Field(description="the data, of as many sites")
-    samples: int = Field(default=40_000, ge=2 * CHUNK, multiple_of=2 * CHUNK, description="how many examples")
-    times: tuple[float, ...] = Field(default=(0.0,), description="at which of its recorded times; nearest are taken")
+    of: Run = Field(description="the neuron or flow run at whose weights the gradient is taken")
+    task: Annotated[Discrimination, Nested()] = Field(description="the data, with the same number of sites")
+    samples: int = Field(default=40_000, ge=2 * CHUNK, multiple_of=2 * CHUNK, description="number of examples")
+    times: tuple[float, ...] = Field(
+        default=(0.0,), description="times at which to take the gradient; the nearest recorded ones are used"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "Gradient":
         if not isinstance(self.of, Neuron | Flow):
             raise UsageError(f"the gradient is taken along a neuron or a flow (got {self.of.kind()})")
         if self.of.task.shape != self.task.shape:
-            raise UsageError(f"the task has {self.task.shape} sites, the weights {self.of.task.shape}")
+            raise UsageError(f"the task has {self.task.shape} sites, but the weights have {self.of.task.shape}")
         return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:

@@ -1,4 +1,4 @@
-"""Greedy pruning: in each round the weights go whose removal raises the kurtosis of the pre-activations most."""
+"""Greedy pruning: each round removes the weights whose removal raises the kurtosis of the pre-activations most."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -24,23 +24,23 @@ NAME = "layers.0.weight"
 
 
 class Greedy(Run):
-    """A pruning of the first layer that seeks kurtosis and nothing else: the control for H* of redman2025 (Sec. 1).
+    """A pruning of the first layer that maximises only the kurtosis: the control for H* of redman2025 (Sec. 1).
 
     It begins at θ(rewind) of an imp run. In every round all remaining weights are scored once, as IMP prunes, or in
-    equal `parts`, and so many of the highest go that as many stay as IMP keeps. The goal `excess` takes the cavity
+    equal `parts`, and the highest are removed until as many remain as IMP keeps. The goal `excess` takes the cavity
     scores (eq. 5); `kurtosis` the relative change of the unit's kurtosis within classes, without the sign that eq. 5
-    has below 3. Weights without a score go last. Scores are computed on training images; what is recorded is measured
-    on the held-out images of `kurtosis`: `within`, the kurtosis within classes averaged over classes and units, beside
-    that on the images that it was chosen by (`scored`), the units without variance (`bare`), and the widths of
+    has below 3. Weights without a score are removed last. Scores are computed on training images; what is recorded is
+    measured on the held-out images of `kurtosis`: `within`, the kurtosis within classes averaged over classes and
+    units, that on the images used for selection (`scored`), the units without variance (`bare`), and the widths of
     `widths`. Tensor: the mask, packed.
     """
 
     of: Annotated[Imp, Nested()] = Field(description="the imp run whose rewind point and counts are taken")
-    goal: Goal = Field(default="kurtosis", description="what is increased")
+    goal: Goal = Field(default="kurtosis", description="the quantity to increase")
     scored: int = Field(default=500, ge=4, description="training images of each class to score with")
-    parts: int = Field(default=1, ge=1, description="scorings in a round; with more of them it is the greedier")
+    parts: int = Field(default=1, ge=1, description="scoring passes per round; more of them make the search greedier")
     per_class: int = Field(default=50, ge=4, description="held-out images of each class to measure with")
-    top: int = Field(default=120, ge=1, description="how many of the most connected units make up the mean width")
+    top: int = Field(default=120, ge=1, description="number of most connected units in the mean width")
 
     def seconds(self) -> float:
         # Measured: a scoring as in `cavity`, a fit of widths as in `widths`, and products for the kurtosis.

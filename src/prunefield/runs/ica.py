@@ -17,20 +17,22 @@ class Ica(Run):
 
     All components are sought side by side (`parallel`), of unit variance, with its default contrast log cosh. The one
     record holds `components` (components, N), the filters that are applied to the inputs, and their `ipr`
-    (components,); `converged` says whether it came to rest within `iterations`.
+    (components,); `converged` says whether it converged within `iterations`.
     """
 
     task: Task = Field(description="where the inputs come from; labels are not used")
-    seed: int = Field(default=0, ge=0, description="the seed of the data and of the first directions")
-    components: int = Field(default=40, ge=1, description="how many components")
-    samples: int = Field(default=100_000, ge=2, description="how many inputs")
-    iterations: int = Field(default=200, ge=1, description="the most iterations")
+    seed: int = Field(default=0, ge=0, description="seed of the data and of the initial directions")
+    components: int = Field(default=40, ge=1, description="number of components")
+    samples: int = Field(default=100_000, ge=2, description="number of inputs")
+    iterations: int = Field(default=200, ge=1, description="maximum number of iterations")
 
     @model_validator(mode="after")
     def _check(self) -> "Ica":
         most = min(math.prod(self.task.shape), self.samples)
         if self.components > most:
-            raise UsageError(f"components must be at most {most}, the sites or samples (got {self.components})")
+            raise UsageError(
+                f"components must be at most {most}, the number of sites or samples (got {self.components})"
+            )
         return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:

@@ -25,48 +25,45 @@ CHUNK = 1000  # images that are drawn at once
 
 
 class Imp(Run):
-    """Train, prune, rewind, again and again (redman2025, Sec. 2.1 and Table S1; defaults are the paper's net).
+    """Train, prune, rewind, repeat (redman2025, Sec. 2.1 and Table S1; defaults are the paper's net).
 
     Round n trains θ(rewind)⊙m(n) to θ(T) and prunes that to m(n + 1), with exact counts (`prune.prune`). Hidden layers
     are pruned, weights and biases together; the output layer and batch norm are not. Record n holds the mask m(n),
     packed, and the accuracy after training with it, on held-out images and (`train_accuracy`) on the first ones that
-    round 0 trains on; the last round only gives its mask, so its accuracies are None.
-    Record 0 also holds θ(rewind) (`rewind:…`) and when one-shot pruning of the dense θ(T) removes each entry
-    (`oneshot:…`, see `prune.lifetimes`). `read_masks` unpacks all three kinds of masks.
-    With `images` the training has so many images, drawn once and kept in memory as float32, and takes every batch from
-    them with replacement (two draws of a data set may be the same image). Random labels are uniform and know nothing
-    of the image; they belong to it for good where `images` is set, else each draw has a new one, so that nothing can be
-    learnt. Held-out labels stay true.
+    round 0 trains on; the last round only gives its mask, so its accuracies are None. Record 0 also holds θ(rewind)
+    (`rewind:…`) and when one-shot pruning of the dense θ(T) removes each entry (`oneshot:…`, see `prune.lifetimes`).
+    `read_masks` unpacks all three kinds of masks. With `images`, that number of training images is drawn once and kept
+    in memory as float32, and every batch is sampled from them with replacement (two draws of a data set may be the same
+    image). Random labels are uniform and independent of the image; they are fixed for each image where `images` is set,
+    otherwise each draw has a new one, so that nothing can be learnt. Held-out labels remain the true ones.
     """
 
-    version: ClassVar[int] = 2  # steps are computed by hand, which rounds otherwise than autograd
+    version: ClassVar[int] = 2  # steps are computed by hand, which rounds differently from autograd
 
     task: Task = Field(default=Leaves(), description="where the images come from")
     images: int | None = Field(
-        default=None, ge=1, description="how many images there are to train on; none: new ones without end"
+        default=None, ge=1, description="size of a fixed training set; by default every batch has new images"
     )
-    labels: Literal["true", "random"] = Field(default="true", description="labels to train with: the task's, or chance")
+    labels: Literal["true", "random"] = Field(default="true", description="training labels: the task's own, or random")
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        default=(1024, 1024), min_length=1, description="hidden widths"
+        default=(1024, 1024), min_length=1, description="widths of the hidden layers"
     )
     batch_norm: bool = Field(default=True, description="normalise the input of every linear layer")
-    init: Init = Field(default="glorot-normal", description="law of the first weights; biases begin at zero")
-    init_scale: float = Field(default=1.0, gt=0, description="factor on the first weights")
-    steps: int = Field(default=40_000, ge=1, description="T, training steps of a round")
-    rewind: int = Field(
-        default=1_000, ge=0, description="the step of round 0 to whose weights every later round goes back"
-    )
+    init: Init = Field(default="glorot-normal", description="distribution of the initial weights; biases start at zero")
+    init_scale: float = Field(default=1.0, gt=0, description="factor applied to the initial weights")
+    steps: int = Field(default=40_000, ge=1, description="T, training steps per round")
+    rewind: int = Field(default=1_000, ge=0, description="step of round 0 to whose weights every later round rewinds")
     retrain: Literal["full", "rest"] = Field(
-        default="full", description="later rounds take T steps, or T − rewind as Sec. 2.1"
+        default="full", description="later rounds take T steps (full), or T − rewind as in Sec. 2.1 (rest)"
     )
     batch: int = Field(default=40, ge=2, description="images per step")
     rate: float = Field(default=0.1, gt=0, description="learning rate")
-    rounds: int = Field(default=10, ge=1, le=255, description="rounds of pruning")
+    rounds: int = Field(default=10, ge=1, le=255, description="number of pruning rounds")
     fraction: float = Field(
-        default=0.3, gt=0, lt=1, description="fraction of the remaining entries that a round removes"
+        default=0.3, gt=0, lt=1, description="fraction of the remaining entries that each round removes"
     )
     scope: prune.Scope = Field(default="layer", description="one threshold per layer, or one for all layers")
-    held_out: int = Field(default=2_000, ge=1, description="images of each accuracy: held out, and trained on")
+    held_out: int = Field(default=2_000, ge=1, description="number of images for each accuracy (held-out and training)")
     seed: int = Field(default=0, ge=0, description="seed of weights and images")
 
     @model_validator(mode="after")
@@ -147,7 +144,7 @@ class Imp(Run):
             yield self._record(self.rounds, masks, None, None)
 
     def _goals(self, n: int) -> Sequence[int]:
-        """The steps to which round n trains, one after the other; at the first of round 0 the net is put aside."""
+        """The steps up to which round n trains, one after the other; at the first of round 0 the net is stored."""
         if n == 0:
             return (self.rewind, self.steps)
         return (self.steps if self.retrain == "full" else self.steps - self.rewind,)
@@ -165,7 +162,7 @@ class Imp(Run):
         return self._relabel(self.task.sample(self.batch, generator=images), labels)
 
     def _pool(self) -> Batch | None:
-        """The images that are used again and again, if there are such."""
+        """The images that are reused, if any."""
         if self.images is None:
             return None
         images, labels = (seeds.generator(self.seed, "pool", name) for name in STREAMS)
@@ -208,7 +205,7 @@ def _ones(shape: tuple[int, ...]) -> Callable[[], Tensor]:
 
 
 def read_masks(run: Imp, records: Sequence[Record], method: Method) -> list[Mask]:
-    """The masks m(0), …, m(rounds) of a method from the records of a finished run; random ones are drawn anew."""
+    """The masks m(0), …, m(rounds) of a method from the records of a finished run; random ones are drawn again."""
     if method == "imp":
         packed = [{name: (r.tensors[f"mask:{name}"], shape) for name, shape in run.shapes.items()} for r in records]
         return [Mask({name: unpack(*item) for name, item in items.items()}) for items in packed]

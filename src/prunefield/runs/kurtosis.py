@@ -22,26 +22,28 @@ class Kurtosis(Run):
     """kurt(λ_i) of a layer's λ = W⊙m·x̃ at θ(rewind), on held-out images (redman2025, eqs 3 and 4, Figs 4B and S3).
 
     x̃ is the input of the layer after batch norm. The pixels' moments are the running ones of the rewind point; those
-    of later layers belong to the dense net, so `statistics` are by default computed anew for each mask. One record per
+    of later layers belong to the dense net, so `statistics` are recomputed for each mask by default. One record per
     method (imp, oneshot, random) and round: `within`, the kurtosis within each class averaged over classes and units,
-    as Fig. 4B; `pooled`, over all images; both again `corrected` for the number of images; and what has no variance and
-    is left out: units (`bare`) and pairs of unit and class (`bare_within`). `gaussian` is what Gaussian pre-activations
-    give for as many images; corrected they give 3. Tensors: `within` and `pooled` per unit. Biases only translate λ and
-    are left out.
+    as Fig. 4B; `pooled`, over all images; both again `corrected` for the number of images; and the counts of what has
+    no variance and is left out: units (`bare`) and pairs of unit and class (`bare_within`). `gaussian` is what Gaussian
+    pre-activations give for as many images; corrected they give 3. Tensors: `within` and `pooled` per unit. Biases only
+    translate λ and are left out.
     """
 
     of: Annotated[Imp, Nested()] = Field(description="the imp run whose masks are measured")
     per_class: int = Field(default=50, ge=4, description="held-out images of each class")
-    layer: int = Field(default=0, ge=0, description="which hidden layer, from 0")
+    layer: int = Field(default=0, ge=0, description="index of the hidden layer, starting at 0")
     statistics: Literal["masked", "dense"] = Field(
         default="masked",
-        description="batch norm after layer 0: moments of the masked net's activity, or the dense net's",
+        description="batch norm after layer 0: use the moments of the masked net's activity, or the dense net's",
     )
 
     @model_validator(mode="after")
     def _check_layer(self) -> "Kurtosis":
         if self.layer >= len(self.of.hidden):
-            raise UsageError(f"layer must be below {len(self.of.hidden)}, the hidden layers (got {self.layer})")
+            raise UsageError(
+                f"layer must be below {len(self.of.hidden)}, the number of hidden layers (got {self.layer})"
+            )
         return self
 
     def seconds(self) -> float:

@@ -1,4 +1,4 @@
-"""The run `linear-scores`: SynFlow and SNIP of a linear model, beside the probabilities of sketching."""
+"""SynFlow and SNIP scores of a linear model, compared with the probabilities of sketching."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -17,7 +17,7 @@ from prunefield.theory.sketching import expected_error, probabilities
 
 
 class LinearScores(Run):
-    """Scores a linear model with the shipped `synflow` and `snip` and compares with p0 (bar2023, Sections 5 and 6).
+    """Scores a linear model with this package's `synflow` and `snip` and compares with p0 (bar2023, Sections 5 and 6).
 
     X is Gaussian/√n, or `single`: every feature is non-zero in one example, chosen at random. SynFlow is fed with ones,
     with the norms ‖X_(i)‖, and with those of other inputs (χ); SNIP has the ℓ1 loss and Gaussian labels. For each rule
@@ -29,10 +29,10 @@ class LinearScores(Run):
 
     dimension: int = Field(default=50, ge=2, description="number of weights d")
     examples: int = Field(default=128, ge=1, description="number of examples n")
-    data: Literal["dense", "single"] = Field(default="dense", description="all entries of X, or one non-zero per row")
+    data: Literal["dense", "single"] = Field(default="dense", description="X dense, or with one non-zero entry per row")
     label: float = Field(default=1.0, ge=0, description="standard deviation of the labels")
-    density: float = Field(default=0.1, gt=0, lt=1, description="share of weights that the compared masks keep")
-    cases: int = Field(default=20, ge=1, description="models to draw")
+    density: float = Field(default=0.1, gt=0, lt=1, description="fraction of weights that the compared masks keep")
+    cases: int = Field(default=20, ge=1, description="number of models to draw")
     seed: int = Field(default=0, ge=0, description="seed of inputs, weights and labels")
 
     def __call__(self, state: State) -> Iterator[Record | None]:

@@ -1,4 +1,4 @@
-"""One ReLU neuron learning online or from one batch, from many first weights at once."""
+"""One ReLU neuron trained online or on one batch, from many initialisations at once."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -21,21 +21,23 @@ DTYPES = {"float64": torch.float64, "float32": torch.float32}
 class Neuron(Run):
     """Gradient descent on the mean of (ŷ−y)² for ŷ = ReLU(w·x) (lufkin2024, model M2, §2.1 and Fig. 3).
 
-    Each step takes a fresh batch, as in the paper, or all steps the same one; all `inits` neurons see the same batches
-    and never each other. A record holds `weights` (inits, N) before its step, and `loss` and `ipr` (inits,); its time
-    is steps × rate.
+    Each step uses a new batch, as in the paper, or all steps the same one; all `inits` neurons see the same batches and
+    are independent of each other. A record holds `weights` (inits, N) before its step, and `loss` and `ipr` (inits,);
+    its time is steps × rate.
     """
 
     task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
-    seed: int = Field(default=0, ge=0, description="the seed of first weights and data")
-    inits: int = Field(default=8, ge=1, description="how many first weights are trained side by side")
-    init_scale: float = Field(default=1e-3, gt=0, description="first weights have the variance init_scale·2/(N+1)")
+    seed: int = Field(default=0, ge=0, description="seed of the initial weights and the data")
+    inits: int = Field(default=8, ge=1, description="number of initialisations trained in parallel")
+    init_scale: float = Field(default=1e-3, gt=0, description="variance of the initial weights: init_scale·2/(N+1)")
     rate: float = Field(default=0.05, gt=0, description="the learning rate τ")
-    batch: int = Field(default=500, ge=1, description="examples in a step")
-    fresh: bool = Field(default=True, description="a new batch for each step; otherwise one batch is kept")
-    steps: int = Field(default=2000, ge=1, description="how many steps")
-    record_every: int = Field(default=10, ge=1, description="steps between two records; the last is always recorded")
-    dtype: Literal["float64", "float32"] = Field(default="float64", description="the precision of the dynamics")
+    batch: int = Field(default=500, ge=1, description="examples per step")
+    fresh: bool = Field(default=True, description="draw a new batch for each step; otherwise reuse one batch")
+    steps: int = Field(default=2000, ge=1, description="number of steps")
+    record_every: int = Field(default=10, ge=1, description="steps between records; the last step is always recorded")
+    dtype: Literal["float64", "float32"] = Field(
+        default="float64", description="floating-point precision of the dynamics"
+    )
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         task, dtype = self.task, DTYPES[self.dtype]
@@ -49,7 +51,7 @@ class Neuron(Run):
             loss = error.square().mean(0)
             if not bool(loss.isfinite().all()):
                 raise RunError(
-                    f"the loss of the neuron on {task.title} is no longer finite at step {step}; lower the rate"
+                    f"the loss of the neuron on {task.title} became non-finite at step {step}; lower the rate"
                     f" (it is {self.rate:g})"
                 )
             record = self._record(step, w, loss) if step % self.record_every == 0 or step == self.steps else None

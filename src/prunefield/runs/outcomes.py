@@ -1,4 +1,4 @@
-"""The run `outcomes`: all masks of Algorithm 1 for given inputs, against the lemmas."""
+"""All masks of Algorithm 1 for given inputs, compared with the lemmas."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -16,36 +16,40 @@ _WORK = 400_000  # numbers handled between two safe points
 
 
 class Outcomes(Run):
-    """Draws X, w0 and w⋆ and holds Algorithm 1 and Lemmas 4.1, 4.3, B.1 and B.2 of bar2023 against all outcomes.
+    """Draws X, w0 and w⋆ and checks Algorithm 1 and Lemmas 4.1, 4.3, B.1 and B.2 of bar2023 against all outcomes.
 
     The mask is made by Eq. 2 from w0 and X (or, with `fresh`, other inputs X̃) and applied to w⋆ = w0 + τ·N(0, I).
     Records hold one number per case in each tensor: the error by enumeration (where dˢ is small), by the identity and
     as the lemmas print it; the largest gaps of enumerated moments to what the lemmas say, relative to the largest of
-    these; and the least error of rival probabilities.
+    these; and the smallest error of alternative probabilities.
     """
 
     dimension: int = Field(default=4, ge=1, description="number of weights d")
     examples: int = Field(default=3, ge=1, description="number of examples n")
     kept: int = Field(default=2, ge=1, description="number of draws s of Algorithm 1")
     tau: float = Field(default=0.0, ge=0, description="distance of the trained weights: Δ ~ τ·N(0, I)")
-    fresh: bool = Field(default=False, description="make the mask from other inputs than the error is measured on")
-    cases: int = Field(default=100, ge=1, description="X, w0 and w⋆ to draw")
-    rivals: int = Field(default=50, ge=1, description="probabilities to try against Eq. 2 in each case")
+    fresh: bool = Field(
+        default=False, description="make the mask from inputs other than those on which the error is measured"
+    )
+    cases: int = Field(default=100, ge=1, description="number of cases (X, w0, w⋆) to draw")
+    rivals: int = Field(
+        default=50, ge=1, description="number of alternative probabilities to compare with Eq. 2 in each case"
+    )
     start: tuple[float, ...] = Field(default=(), description="initial weights w0; empty: drawn from N(0, I)")
     end: tuple[float, ...] = Field(default=(), description="trained weights w⋆; empty: w0 + τ·N(0, I)")
     inputs: tuple[tuple[float, ...], ...] = Field(default=(), description="X by rows; empty: drawn from N(0, I)")
-    seed: int = Field(default=0, ge=0, description="seed of inputs, weights and rivals")
+    seed: int = Field(default=0, ge=0, description="seed of the inputs, weights and alternative probabilities")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         for name in ("start", "end", "inputs"):
             given = getattr(self, name)
             if given and len(given) != self.dimension:
-                raise ValueError(f"{name} needs one entry per weight, {self.dimension}, got {len(given)}")
+                raise ValueError(f"{name} needs one entry per weight, {self.dimension}, not {len(given)}")
         if any(len(row) != self.examples for row in self.inputs):
             raise ValueError(f"each row of inputs needs {self.examples} examples")
         if self.start and not any(self.start):
-            raise ValueError("start must have a weight other than 0")
+            raise ValueError("start must have a non-zero weight")
         return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:
@@ -124,6 +128,6 @@ class Outcomes(Run):
 
 
 def _gap(found: Tensor, said: Tensor, scale: Tensor | None = None) -> Tensor:
-    """The largest difference in each row, relative to the row's largest entry of `scale`, or of what is said."""
+    """The largest difference in each row, relative to the row's largest entry of `scale`, or of `said`."""
     size = (said if scale is None else scale).abs().amax(-1)
     return (found - said).abs().amax(-1) / size.clamp(min=1e-300)

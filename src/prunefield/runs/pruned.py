@@ -1,4 +1,4 @@
-"""A network that is pruned before its training and then trained: one cell and seed of bar2023's tables."""
+"""A network that is pruned at initialisation and then trained: one cell and seed of bar2023's tables."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -32,37 +32,42 @@ from prunefield.train import accuracy
 class Pruned(Run):
     """Score, keep or sample, train (bar2023, Sec. 8, Tables 1 to 4); the same seed has the same weights and batches.
 
-    With `of` the scores are of the weights that IMP has trained, pruned from its last mask on, and the training goes
-    on from its rewound weights. Record 0 is about the mask: its density, in all and in each layer; how many layers are
-    `emptied`, whether nothing flows any more (`dead`); the mean |w| of kept first weights against that of all
-    (`bias`) and against that of their own layers (`bias_within`). Then comes one record per epoch with the mean loss;
-    the last one has the accuracy. With `shown` record 0 has tensors too: the mask (`mask:…`), first weights that are
-    kept (`weights`), and `scores` of weights chosen by chance with whether they are `chosen`.
+    With `of` the scores are those of the weights trained by IMP, starting from its last mask, and training continues
+    from its rewound weights. Record 0 is about the mask: its density, in all and in each layer; how many layers are
+    `emptied`, whether nothing flows any more (`dead`); the mean |w| of kept initial weights relative to that of all
+    (`bias`) and to that of their own layers (`bias_within`). Then comes one record per epoch with the mean loss; the
+    last one has the accuracy. With `shown` record 0 has tensors too: the mask (`mask:…`), initial weights that are kept
+    (`weights`), and `scores` of randomly selected weights with whether they are `chosen`.
     """
 
     task: Task = Field(description="where the images come from")
-    images: int = Field(default=10_000, ge=2, description="how many of a task without end")
-    net: Architecture = Field(description="the network")
-    recipe: Recipe = Field(description="the training")
-    density: float = Field(gt=0, le=1, description="the kept fraction of weights of linear and convolution layers")
-    score: Score = Field(default=Magnitude(), description="what rates the weights")
-    inputs: Literal["real", "normal", "sparse", "chi", "ones"] = Field(default="real", description="what it is fed")
-    examples: int = Field(default=256, ge=1, description="how many of them; of chi and ones it is one")
-    iterations: int = Field(default=1, ge=1, description="how often is scored and pruned")
-    schedule: Schedule = Field(default="exponential", description="the densities in between")
-    sample: Sampling = Field(
-        default="never", description="when the mask is drawn by its scores instead of kept by rank"
+    images: int = Field(default=10_000, ge=2, description="number of images, for a task that can generate any number")
+    net: Architecture = Field(description="the network architecture")
+    recipe: Recipe = Field(description="the training recipe")
+    density: float = Field(gt=0, le=1, description="fraction of the weights of linear and convolution layers to keep")
+    score: Score = Field(default=Magnitude(), description="the score that ranks the weights")
+    inputs: Literal["real", "normal", "sparse", "chi", "ones"] = Field(
+        default="real", description="the data that the score sees"
     )
-    reduce: Reduction | None = Field(default=None, description="how signed scores become chances")
-    of: Annotated[Tickets, Nested()] | None = Field(default=None, description="iterative pruning that went before")
-    held_out: int = Field(default=2_000, ge=1, description="images of an accuracy")
-    shown: int = Field(default=0, ge=0, description="how many weights and scores are recorded")
-    seed: int = Field(default=0, ge=0, description="seed of weights, inputs, mask and training")
+    examples: int = Field(
+        default=256, ge=1, description="number of examples that the score sees (always 1 for chi and ones)"
+    )
+    iterations: int = Field(default=1, ge=1, description="number of score-and-prune iterations")
+    schedule: Schedule = Field(default="exponential", description="schedule of the intermediate densities")
+    sample: Sampling = Field(
+        default="never",
+        description="when to sample the mask in proportion to its scores instead of keeping the largest",
+    )
+    reduce: Reduction | None = Field(default=None, description="how signed scores become sampling probabilities")
+    of: Annotated[Tickets, Nested()] | None = Field(default=None, description="the iterative pruning run to start from")
+    held_out: int = Field(default=2_000, ge=1, description="number of images for each accuracy")
+    shown: int = Field(default=0, ge=0, description="number of weights and scores to record")
+    seed: int = Field(default=0, ge=0, description="seed of the weights, inputs, mask and training")
 
     @model_validator(mode="after")
     def _check_of(self) -> "Pruned":
         if self.of is not None and (self.of.net, self.of.task.shape) != (self.net, self.task.shape):
-            raise UsageError("the iterative pruning in `of` must be of the same net and shape")
+            raise UsageError("the iterative pruning run in `of` must have the same net and input shape")
         return self
 
     def seconds(self) -> float:

@@ -1,4 +1,4 @@
-"""Norms of winning tickets at initialisation against those of shuffled masks."""
+"""Norms of winning tickets at initialisation, compared with shuffled masks."""
 
 import math
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ class Shuffles(Run):
     `below` is the share of them that are below the ticket's.
     """
 
-    of: Annotated[Tickets, Nested()] = Field(description="the iterative pruning")
-    masks: int = Field(default=10_000, ge=1, description="shuffled masks at the last level")
+    of: Annotated[Tickets, Nested()] = Field(description="the iterative pruning run")
+    masks: int = Field(default=10_000, ge=1, description="number of shuffled masks at the last level")
 
     def seconds(self) -> float:
         kept, layers = self.of.density, self.of.net

@@ -1,4 +1,4 @@
-"""The run `sketch`: the bounds of Theorem 4.4 on random weights."""
+"""The bounds of Theorem 4.4 on random weights."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ COLUMNS = ("exact", "printed", "sum", "minimum", "uniform")
 
 
 class Sketch(Run):
-    """Draws w0 ~ N(0, I) and w⋆ = w0 + τ·N(0, I) and puts bar2023, Theorem 4.4 to the test on each pair.
+    """Draws w0 ~ N(0, I) and w⋆ = w0 + τ·N(0, I) and tests bar2023, Theorem 4.4 on each pair.
 
     Its one record counts how often the exact error exceeds the printed bound and the two corrected ones; its tensors
     hold, for each draw, the exact error, the bounds and the error of uniform masks. `uniform_ratio` is exact error
@@ -30,7 +30,7 @@ class Sketch(Run):
     examples: int = Field(default=128, ge=1, description="number of examples n")
     kept: int = Field(default=1, ge=1, description="number of draws s of Algorithm 1")
     tau: float = Field(default=1.0, ge=0, description="distance of the trained weights: Δ ~ τ·N(0, I)")
-    draws: int = Field(default=400, ge=1, description="pairs of weights to draw")
+    draws: int = Field(default=400, ge=1, description="number of weight pairs to draw")
     seed: int = Field(default=0, ge=0, description="seed of the weights")
 
     def __call__(self, state: State) -> Iterator[Record | None]:

@@ -1,4 +1,4 @@
-"""The run `tangent`: a sketched mask of a small network's tangent, while the network is trained."""
+"""A sketched mask of a small network's tangent, while the network is trained."""
 
 import math
 from collections.abc import Iterator
@@ -21,24 +21,24 @@ class Tangent(Run):
     """Trains a two-layer network by full-batch gradient descent and follows the error of bar2023, Theorem 7.2.
 
     The mask is made from J(θ0) and θ0, and the error is E_m‖J(θt)θt − J(θt)(θt⊙m)‖²: by the sum over all outcomes of
-    one draw (divided by s), by the identity, and by Lemma 4.3. The record at each time has it beside the error of
-    keeping nothing (`power`), that of uniform chances (`even`), the printed bound with constants that the run measured
-    (K from all recorded Jacobians, R0 = ‖f0 − y‖, λ from J(θ0)J(θ0)ᵀ) and that bound with the measured distance.
-    Inputs and labels are Gaussian, the step is a share of 2/(λ_min + λ_max); there are no biases.
+    one draw (divided by s), by the identity, and by Lemma 4.3. The record at each time also has the error of keeping
+    nothing (`power`), that of uniform probabilities (`even`), the printed bound with constants that the run measured (K
+    from all recorded Jacobians, R0 = ‖f0 − y‖, λ from J(θ0)J(θ0)ᵀ) and that bound with the measured distance. Inputs
+    and labels are Gaussian, the step is a share of 2/(λ_min + λ_max); there are no biases.
     """
 
-    width: int = Field(default=64, ge=1, description="hidden units")
-    features: int = Field(default=4, ge=1, description="inputs of the network")
-    examples: int = Field(default=6, ge=1, description="examples on which it is trained")
-    activation: Literal["tanh", "relu"] = Field(default="tanh", description="non-linearity of the hidden units")
+    width: int = Field(default=64, ge=1, description="number of hidden units")
+    features: int = Field(default=4, ge=1, description="number of inputs of the network")
+    examples: int = Field(default=6, ge=1, description="number of training examples")
+    activation: Literal["tanh", "relu"] = Field(default="tanh", description="activation function of the hidden units")
     kept: int = Field(default=18, ge=1, description="number of draws s of Algorithm 1")
-    share: float = Field(default=0.5, gt=0, le=1, description="learning rate, as a share of 2/(λ_min + λ_max)")
+    share: float = Field(default=0.5, gt=0, le=1, description="learning rate, as a fraction of 2/(λ_min + λ_max)")
     steps: int = Field(default=200, ge=1, description="steps of gradient descent on ½‖f − y‖²")
-    every: int = Field(default=20, ge=1, description="steps between two records")
-    seed: int = Field(default=0, ge=0, description="seed of network, inputs and labels")
+    every: int = Field(default=20, ge=1, description="steps between records")
+    seed: int = Field(default=0, ge=0, description="seed of the network, inputs and labels")
 
     def __call__(self, state: State) -> Iterator[Record | None]:
-        # Not a stream of the state: the network is drawn anew, and equal, whenever the run goes on.
+        # Not a stream of the state: the same network is drawn again whenever the run continues.
         net, x, y = self._build(seeds.generator(self.seed, "network"))
         outputs, like = tangent.bind(net, x), tangent.parameters_of(net)
         start = tangent.flatten(like)

@@ -1,4 +1,4 @@
-"""Iterative magnitude pruning with rewinding of the networks of bar2023, to a density that is hit exactly."""
+"""Iterative magnitude pruning with rewinding of the networks of bar2023, to an exact density."""
 
 from collections.abc import Callable, Iterator
 
@@ -23,27 +23,30 @@ from prunefield.train import accuracy
 
 
 class Tickets(Run):
-    """Train, prune by |w|, rewind, again: IMP of bar2023, Sec. 8, on any data; random data is the task `noise`.
+    """Train, prune by |w|, rewind, repeat: IMP of bar2023, Sec. 8, on any data; random data is the task `noise`.
 
     Level l = 0, …, L − 1 trains θ(rewind)⊙m_l and prunes it to the density ρ^{(l+1)/L} of the weights of linear and
-    convolution layers, so that level L has exactly ρ; the head may have a density of its own (Fig. 2). Record l holds
-    m_l, packed (`mask:…`), and the accuracy after training with it; record L only its mask, the weights that were
-    pruned to it (`trained:…`) and θ(rewind) (`start:…`). Record 0 also holds the first weights (`first:…`).
+    convolution layers, so that level L has exactly ρ; the head may have its own density (Fig. 2). Record l holds m_l,
+    packed (`mask:…`), and the accuracy after training with it; record L only its mask, the weights that were pruned to
+    it (`trained:…`) and θ(rewind) (`start:…`). Record 0 also holds the initial weights (`first:…`).
     """
 
     task: Task = Field(description="where the images come from")
-    images: int = Field(default=10_000, ge=2, description="how many of a task without end")
-    net: Architecture = Field(description="the network")
-    recipe: Recipe = Field(description="the training of a level")
-    density: float = Field(gt=0, lt=1, description="ρ, the kept fraction after the last level")
-    levels: int = Field(ge=1, description="L, how often is trained and pruned")
+    images: int = Field(default=10_000, ge=2, description="number of images, for a task that can generate any number")
+    net: Architecture = Field(description="the network architecture")
+    recipe: Recipe = Field(description="the training recipe of each level")
+    density: float = Field(gt=0, lt=1, description="ρ, the fraction kept after the last level")
+    levels: int = Field(ge=1, description="L, the number of train-and-prune levels")
     head: float | None = Field(
-        default=None, gt=0, le=1, description="the last layer's own density after the last level; none: as the others"
+        default=None,
+        gt=0,
+        le=1,
+        description="density of the last layer after the last level; by default the same as the others",
     )
-    scope: Scope = Field(default="global", description="how kept weights are shared out over the layers")
-    rewind: int = Field(default=0, ge=0, description="the step of level 0 to whose weights all levels go back")
-    held_out: int = Field(default=2_000, ge=1, description="images of an accuracy")
-    seed: int = Field(default=0, ge=0, description="seed of weights and images")
+    scope: Scope = Field(default="global", description="how the kept weights are allocated to layers")
+    rewind: int = Field(default=0, ge=0, description="step of level 0 to whose weights all levels rewind")
+    held_out: int = Field(default=2_000, ge=1, description="number of images for each accuracy")
+    seed: int = Field(default=0, ge=0, description="seed of the weights and images")
 
     @model_validator(mode="after")
     def _check_rewind(self) -> "Tickets":
@@ -105,7 +108,7 @@ class Tickets(Run):
             yield Record(values, pack_all(mask) | plain)
 
     def build(self) -> nn.Module:
-        """The network with its first weights."""
+        """The network with its initial weights."""
         stream = seeds.generator(self.seed, "init")
         return self.net.build(self.task.shape, self.task.classes, generator=stream)
 
@@ -129,7 +132,7 @@ def pack_all(mask: Mask) -> dict[str, torch.Tensor]:
 
 
 def count_examples(task: Task, images: int) -> int:
-    """How many examples a training has, without reading any."""
+    """The number of training examples, without reading any."""
     if not isinstance(task, Finite):
         return images
     return task.limit or getattr(task, "images", SIZES.get(task.kind(), 50_000))

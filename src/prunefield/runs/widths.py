@@ -18,15 +18,17 @@ class Widths(Run):
 
     One record per method (imp, oneshot, random) and round: mean and median of σx and σy over the `top` units with most
     kept inputs and over all units with at least `least` of them; how many units those are and how many are left out,
-    because they keep at most one input or because their fit ran away; and how many mask entries of all pruned layers
+    because they keep at most one input or because their fit diverged; and how many mask entries of all pruned layers
     differ from IMP's. Tensors: σx, σy, the fit's mean squared error and the kept count of each unit.
     """
 
     version: ClassVar[int] = 2  # fits stop unit by unit, which changes the last digits
 
     of: Annotated[Imp, Nested()] = Field(description="the imp run whose masks are measured")
-    top: int = Field(default=120, ge=1, description="how many of the most connected units make up the first average")
-    least: int = Field(default=10, ge=2, description="kept inputs that a unit of the second average needs")
+    top: int = Field(default=120, ge=1, description="number of most connected units in the first average")
+    least: int = Field(
+        default=10, ge=2, description="minimum number of kept inputs for a unit to enter the second average"
+    )
 
     def seconds(self) -> float:
         # Measured: about 0.25 ms a unit and mask at 32×32, fit and transform together; half a second compiles or loads.

@@ -22,14 +22,18 @@ Names = Annotated[
 class Score(Plugin):
     """A rule that rates the weights of any `nn.Module` and leaves the module as it was.
 
-    `iterations` is how often `schedules.shrink` scores and prunes unless it is told otherwise.
+    `iterations` is the default number of score-and-prune iterations of `schedules.shrink`.
     """
 
     family: ClassVar[str] = "scores"
     iterations: ClassVar[int] = 1
-    skip: Names = Field(default=(), description="layers or weights that are not pruned, * allowed: 'head', '*.fc'")
+    skip: Names = Field(
+        default=(), description="layers or weights to leave unpruned (wildcards allowed), as in 'head', '*.fc'"
+    )
     # Not among the settings while it is empty, so that ids stay what they were before it was there.
-    also: Names = Field(default=(), exclude_if=lambda names: not names, description="further parameters: '*.bias'")
+    also: Names = Field(
+        default=(), exclude_if=lambda names: not names, description="further parameters to prune, as in '*.bias'"
+    )
 
     @abstractmethod
     def __call__(
@@ -44,7 +48,7 @@ class Score(Plugin):
 
     @property
     def needs(self) -> Needs:
-        """What of the data it reads: nothing, the shape of an input, a batch, or all there is."""
+        """What it reads of the data: nothing, the shape of an input, one batch, or all batches."""
         return "batch"
 
     def weights(self, net: nn.Module) -> dict[str, Tensor]:
@@ -82,7 +86,7 @@ def prunable(net: nn.Module, skip: Sequence[str] = (), also: Sequence[str] = ())
             continue
         advice = f"; leave it out with skip={name!r}"
         if weight is None:
-            raise UsageError(f"the weight {name!r} is no parameter: remove its parametrisation{advice}")
+            raise UsageError(f"the weight {name!r} is not a parameter: remove its parametrisation{advice}")
         if is_lazy(weight):
             raise UsageError(f"the weight {name!r} has no shape yet: call the network once{advice}")
         if others := [other for other in names[id(weight)] if other != name]:
@@ -92,5 +96,5 @@ def prunable(net: nn.Module, skip: Sequence[str] = (), also: Sequence[str] = ())
         chosen[name] = weight
     if not chosen:
         kinds = ", ".join(layer.__name__ for layer in LAYERS)
-        raise UsageError(f"the network has no weights to prune; pruned are those of {kinds}")
+        raise UsageError(f"the network has no weights to prune; only those of {kinds} are pruned")
     return chosen

@@ -13,7 +13,7 @@ Rate = Callable[[], Mapping[str, Tensor]]
 
 
 def explain_zeros(net: nn.Module, scores: Mapping[str, Tensor], rate: Rate) -> None:
-    """Refuses a network of which a layer has no scores but zeros, and names the layer that is at fault.
+    """Refuses a network with a layer whose scores are all zero, and names the layer that causes it.
 
     That is the layer itself if its weights are zero; else the first parameter of zeros (a head, the last norm of a
     block, a layer scale) with which, were it of ones, `rate` would give it scores.
@@ -32,7 +32,7 @@ def explain_zeros(net: nn.Module, scores: Mapping[str, Tensor], rate: Rate) -> N
                 if rate()[name].count_nonzero():
                     advice = "initialise it, or score after some steps of training"
                     if isinstance(dict(walk(net))[other.rpartition(".")[0]], nn.modules.batchnorm._BatchNorm):
-                        advice += ", or take synflow with mode='train', where batch norms are the identity"
+                        advice += ", or use synflow with mode='train', where batch norms are the identity"
                     blame = f"because {other!r}, through which it acts, is all zeros"
                     raise UsageError(f"all scores of {name!r} are zero {blame}: {advice}")
     called: list[nn.Module] = []

@@ -22,7 +22,9 @@ def losses(
 def differentiate(value: Tensor, leaves: Mapping[str, Tensor], *, graph: bool = False) -> list[Tensor]:
     """∂value/∂leaf for each leaf; zeros for a leaf that the value does not depend on."""
     if not value.requires_grad:
-        raise UsageError("the outputs depend on no weight that is rated: look for detach() or no_grad in the network")
+        raise UsageError(
+            "the outputs depend on none of the scored weights: look for detach() or no_grad in the network"
+        )
     found = torch.autograd.grad(value, list(leaves.values()), create_graph=graph, allow_unused=True)
     return [torch.zeros_like(leaf) if part is None else part for part, leaf in zip(found, leaves.values(), strict=True)]
 

@@ -1,4 +1,4 @@
-"""The score `grasp`: how much a weight holds up the flow of the gradient."""
+"""GraSP: how much a weight supports the flow of the gradient."""
 
 from collections.abc import Iterator
 from typing import Any, Unpack
@@ -33,10 +33,14 @@ class Grasp(Score):
     True
     """
 
-    mode: Mode = Field(default="eval", description="batch normalisation as it stands (eval) or by the batch (train)")
+    mode: Mode = Field(
+        default="eval", description="batch normalisation by running statistics (eval) or by the batch (train)"
+    )
     loss: LossName = Field(default="cross-entropy", description="the loss L")
-    temperature: float = Field(default=200.0, gt=0, description="T, by which outputs are divided")
-    parts: int = Field(default=2, ge=1, description="of a batch in eval mode: more take less memory and longer")
+    temperature: float = Field(default=200.0, gt=0, description="T, by which the outputs are divided")
+    parts: int = Field(
+        default=2, ge=1, description="number of parts of a batch in eval mode: more take less memory and longer"
+    )
 
     def __call__(
         self, net: nn.Module, batches: Data = (), *, generator: torch.Generator, **hooks: Unpack[Hooks]
@@ -90,7 +94,7 @@ def _differentiate_again(edges: list[Any], vectors: list[Tensor], leaves: dict[s
         if "derivative for" not in str(error):
             raise
         what = str(error).partition("derivative for ")[2].partition(" ")[0]
-        raise UsageError(f"grasp differentiates twice, which torch cannot do with {what}: take snip") from None
+        raise UsageError(f"grasp differentiates twice, which torch cannot do with {what}: use snip") from None
 
 
 def _mixes(module: nn.Module) -> bool:
@@ -99,7 +103,7 @@ def _mixes(module: nn.Module) -> bool:
 
 
 def _cut(fed: Fed, parts: int) -> Iterator[tuple[float, Fed]]:
-    """At most so many parts of a batch of pairs of tensors, each with its share of the examples."""
+    """At most `parts` parts of a batch of pairs of tensors, each with its share of the examples."""
     x, y = fed.inputs, fed.labels
     if parts == 1 or not isinstance(x, Tensor) or not isinstance(y, Tensor) or not y.ndim or len(x) != len(y):
         yield 1.0, fed
@@ -109,7 +113,7 @@ def _cut(fed: Fed, parts: int) -> Iterator[tuple[float, Fed]]:
 
 
 def _take(leaves: dict[str, Tensor]) -> list[Tensor]:
-    """The sums of derivatives that the leaves have gathered, which begin anew."""
+    """The sums of derivatives that the leaves have accumulated, which are then reset."""
     found = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves.values()]
     for leaf in leaves.values():
         leaf.grad = None

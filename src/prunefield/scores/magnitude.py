@@ -1,4 +1,4 @@
-"""The score `magnitude`: how large a weight is."""
+"""The magnitude of a weight."""
 
 from typing import Unpack
 

@@ -1,4 +1,4 @@
-"""The score `random`: noise."""
+"""Random noise."""
 
 from typing import Unpack
 

@@ -1,4 +1,4 @@
-"""The score `snip`: how much the loss feels a weight's removal."""
+"""SNIP: how much the removal of a weight changes the loss."""
 
 from typing import Unpack
 
@@ -25,7 +25,9 @@ class Snip(Score):
     True
     """
 
-    mode: Mode = Field(default="eval", description="batch normalisation as it stands (eval) or by the batch (train)")
+    mode: Mode = Field(
+        default="eval", description="batch normalisation by running statistics (eval) or by the batch (train)"
+    )
     loss: LossName = Field(default="cross-entropy", description="the loss L")
 
     def __call__(

@@ -1,4 +1,4 @@
-"""The score `synflow`: how much of a positive flow goes through a weight."""
+"""SynFlow: how much of a positive flow goes through a weight."""
 
 from typing import ClassVar, Literal, Unpack
 
@@ -41,9 +41,9 @@ class Synflow(Score):
     """
 
     iterations: ClassVar[int] = 100
-    mode: Mode = Field(default="eval", description="batch norms as they stand (eval) or as the identity (train)")
-    inputs: Literal["ones", "batch"] = Field(default="ones", description="one input of ones, or the batches' own")
-    shape: tuple[int, ...] = Field(default=(), description="of one input; empty: that of the first batch's")
+    mode: Mode = Field(default="eval", description="batch norms with running statistics (eval) or as identity (train)")
+    inputs: Literal["ones", "batch"] = Field(default="ones", description="one input of ones, or those of the batches")
+    shape: tuple[int, ...] = Field(default=(), description="shape of one input; by default that of the first batch")
     double: bool = Field(default=False, description="always compute in double precision; else where float32 overflows")
 
     @property
@@ -87,7 +87,9 @@ class Synflow(Score):
         if self.inputs == "batch" and batches:
             return [change_batch(fed, _size) for fed in read_batches(batches)]
         if self.inputs == "batch" or not (self.shape or batches):
-            raise UsageError("synflow needs an input's shape: give it a batch, or set shape, as in shape=[3, 32, 32]")
+            raise UsageError(
+                "synflow needs the shape of an input: give it a batch, or set shape, as in shape=[3, 32, 32]"
+            )
         if self.shape:
             return read_batches([torch.ones(1, *self.shape)])
         return [change_batch(read_batches(batches[:1])[0], _fill)]

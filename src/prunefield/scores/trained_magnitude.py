@@ -1,4 +1,4 @@
-"""The score `trained-magnitude`: how large a weight becomes when the network is trained."""
+"""The magnitude of a weight after the network has been trained."""
 
 from copy import deepcopy
 from typing import Unpack
@@ -45,7 +45,7 @@ class TrainedMagnitude(Score):
 
     recipe: Recipe = Field(
         default=Recipe(epochs=20, drops=(), pad=0, flip=False),
-        description="the training; the default sees 20 times each example as it is, at a constant rate",
+        description="the training recipe; by default 20 epochs without augmentation, at a constant learning rate",
     )
 
     @property
@@ -63,7 +63,7 @@ class TrainedMagnitude(Score):
         own = forward is not None or loss is not None or not isinstance(whole.inputs, Tensor)
         y = whole.labels
         if not own and y is None:
-            raise UsageError("trained-magnitude trains, for which it needs labels: give pairs (inputs, labels)")
+            raise UsageError("trained-magnitude needs labels for its training: give pairs (inputs, labels)")
         x = whole.given if own else whole.inputs
         pool = Pool(x, torch.arange(count_examples(whole)) if own else y)
         with keep_streams([first.device] if first.device.type == "cuda" else []), torch.enable_grad():

@@ -10,7 +10,7 @@ from torch import Tensor
 from prunefield.errors import UsageError
 from prunefield.plugin import Plugin
 
-FEWEST = 4  # with fewer examples of a class its kurtosis cannot be told
+FEWEST = 4  # with fewer examples of a class its kurtosis cannot be estimated
 
 
 class Batch(NamedTuple):
@@ -37,7 +37,9 @@ class Task(Plugin):
 
     @property
     def levels(self) -> tuple[Tensor, Tensor] | None:
-        """For images: the x of black (0) and of white (255), scalars or one for each feature; otherwise None."""
+        """For images: the values of x for black (0) and white (255), scalars or one for each feature; otherwise
+        None.
+        """
         return None
 
     @abstractmethod
@@ -45,15 +47,15 @@ class Task(Plugin):
         """`n` independent examples; the same generator state gives the same examples."""
 
     def held_out(self, n: int, *, generator: torch.Generator) -> Batch:
-        """`n` examples for tests, which training never sees: a stream's new ones, a data set's test images."""
+        """`n` test examples, which training never sees: new ones of a stream, test images of a data set."""
         return self.sample(n, generator=generator)
 
 
 class Finite(Task):
-    """A task with so many training and so many test examples and no more."""
+    """A task with a fixed number of training and test examples."""
 
     limit: int | None = Field(
-        default=None, ge=1, description="train on the first so many training examples only [default: on all]"
+        default=None, ge=1, description="train on the first `limit` training examples only [default: all]"
     )
 
     @abstractmethod
@@ -65,7 +67,7 @@ class Finite(Task):
         """The inputs of the examples at `rows`, shape (len(rows), features)."""
 
     def sample(self, n: int, *, generator: torch.Generator) -> Batch:
-        """`n` training examples, each drawn from all of them, so that one may come twice."""
+        """`n` training examples, drawn with replacement."""
         labels = self.labels(training=True)
         rows = torch.randint(len(labels), (n,), generator=generator)
         return Batch(self.take(rows, training=True), labels[rows])
@@ -74,7 +76,7 @@ class Finite(Task):
         """`n` different test examples."""
         labels = self.labels(training=False)
         if n > len(labels):
-            raise UsageError(f"{self.kind()} has {len(labels)} test examples, {n} were asked for")
+            raise UsageError(f"{self.kind()} has {len(labels)} test examples, but {n} were requested")
         rows = torch.randperm(len(labels), generator=generator)[:n]
         return Batch(self.take(rows, training=False), labels[rows])
 
@@ -104,7 +106,7 @@ def choose_balanced(task: Finite, per_class: int, *, generator: torch.Generator,
     smallest = y.bincount(minlength=task.classes).min(0)
     if (least := int(smallest.values)) < FEWEST:
         what, label = "training" if training else "test", int(smallest.indices)
-        raise UsageError(f"{task.kind()} has {least} {what} examples of class {label}; it takes at least {FEWEST}")
+        raise UsageError(f"{task.kind()} has {least} {what} examples of class {label}; at least {FEWEST} are needed")
     order = torch.randperm(len(y), generator=generator)
     return order[_first(y[order], min(per_class, least), task.classes)]
 

@@ -11,13 +11,13 @@ from prunefield.tasks import Batch, Task
 
 
 class Discrimination(Task):
-    """Tell laws of periodic fields apart by their lengthscale; all have the same marginal, of unit variance.
+    """Discriminate periodic random fields by their lengthscale; all have the same marginal, of unit variance.
 
     A higher label has a longer lengthscale; the paper has two. Labels are drawn uniformly and independently, one for
     each example.
     """
 
-    size: int = Field(default=40, ge=4, description="the number of sites N on the ring, or on each side of a torus")
+    size: int = Field(default=40, ge=4, description="number of sites N on the ring, or along each side of the torus")
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -29,7 +29,8 @@ class Images(Finite):
     """
 
     standardise: Literal["pixel", "channel"] = Field(
-        default="pixel", description="whether each pixel or only each channel has a mean μ and a deviation s of its own"
+        default="pixel",
+        description="standardise each pixel, or each channel, with its own mean μ and standard deviation s",
     )
 
     def folder(self) -> Path:
@@ -92,7 +93,7 @@ class Published(Images):
             raise UsageError(f"{name} is not in {folder}; fetch it: prunefield data get {name}")
         found = open_shelf(folder)
         if found.about["shape"] != list(self.shape) or found.about["classes"] != self.classes:
-            raise UsageError(f"{folder} is not {self.kind()}: it holds {found.about['shape']} images")
+            raise UsageError(f"{folder} is not {self.kind()}: it contains {found.about['shape']} images")
         return found
 
     @classmethod
@@ -119,7 +120,7 @@ class Published(Images):
         raise RunError("; ".join(problems))
 
     def _compare(self, origin: Path | None) -> str:
-        """A note on a file of the user's that is not the official one, which is no error: it may be packed anew."""
+        """A note on a user's file that is not the official one, which is not an error: it may be repacked."""
         if origin is None or not origin.is_file() or not self.sha256:
             return ""
         if (found := hash_file(origin)) in (self.sha256, *self.copies):

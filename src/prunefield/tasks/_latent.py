@@ -16,7 +16,7 @@ class Latent(Discrimination):
     """A task whose fields come from a Gaussian field z with the covariance exp(−d²/ξ²), on a ring or a torus."""
 
     lengthscales: tuple[float, ...] = Field(
-        default=(1.0, 3.0), min_length=2, description="the lengthscale ξ of each class, longer from class to class"
+        default=(1.0, 3.0), min_length=2, description="lengthscale ξ of each class, in increasing order"
     )
     dimensions: Literal[1, 2] = Field(default=1, description="1: a ring of sites, 2: a torus of size × size sites")
 

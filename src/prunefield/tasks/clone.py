@@ -1,4 +1,4 @@
-"""The Gaussian clone of another task: its class means and covariances, and nothing else of it."""
+"""The Gaussian clone of another task, with only its class means and covariances."""
 
 import math
 from collections.abc import Iterator
@@ -32,19 +32,22 @@ class Clone(Task):
     ((40,), 2, torch.Size([3, 40]))
     """
 
-    of: Task = Field(default=Leaves(), description="the task that is cloned")
-    per_class: int = Field(default=100, ge=2, description="examples of each class to which the Gaussian is fitted")
-    joint: bool = Field(default=False, description="keep the covariance between channels, too")
-    clip: bool = Field(default=False, description="round to grey levels and clip to 0 … 255; only for images")
-    shrinkage: float = Field(default=0.0, ge=0, le=1, description="share λ of the covariance that is made white")
+    of: Task = Field(default=Leaves(), description="the task to clone")
+    per_class: int = Field(
+        default=100, ge=2, description="number of examples of each class to which the Gaussian is fitted"
+    )
+    joint: bool = Field(default=False, description="also keep the covariance between channels")
+    clip: bool = Field(default=False, description="round to grey levels and clip to 0 … 255 (images only)")
+    shrinkage: float = Field(default=0.0, ge=0, le=1, description="weight λ of the white component in the covariance")
     jitter: float = Field(default=1e-3, ge=0, description="variance added to each value, in grey levels squared")
-    seed: int = Field(default=0, description="which examples the Gaussian is fitted to")
+    seed: int = Field(default=0, description="seed that selects the examples to which the Gaussian is fitted")
 
     @model_validator(mode="after")
     def _check_clip(self) -> "Clone":
         if self.clip and type(self.of).levels is Task.levels:
             raise UsageError(
-                f"clip needs a task of images with grey levels, {self.of.kind()!r} has none; set clip = false"
+                f"clip needs a task of images with grey levels, which {self.of.kind()!r} does not have; set clip = "
+                "false"
             )
         return self
 
@@ -104,7 +107,9 @@ def _fit(clone: Clone) -> Fit:
     task, n = clone.of, clone.per_class
     levels = task.levels
     if clone.clip and levels is None:
-        raise UsageError(f"clip needs images with grey levels, those of {task.kind()!r} have none; set clip = false")
+        raise UsageError(
+            f"clip needs images with grey levels, which those of {task.kind()!r} do not have; set clip = false"
+        )
     black, white = levels or (torch.zeros(()), torch.tensor(float(WHITE)))
     unit = (white - black) / WHITE
     channels = task.shape[0] if len(task.shape) == 3 and not clone.joint else 1

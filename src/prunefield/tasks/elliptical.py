@@ -1,4 +1,4 @@
-"""A Gaussian field stretched as a whole by a random radius: Student's t, a shell, or any radial law."""
+"""A Gaussian field scaled by a random radius: Student's t, a shell, or any radial distribution."""
 
 import math
 from typing import Literal
@@ -17,26 +17,26 @@ class Elliptical(Latent):
     """Elliptical data (lufkin2024, Def. 1, §3.3 and Fig. 4): x = R √C u, u uniform on the sphere, E R² = N exactly.
 
     The covariance is C = exp(−d²/ξ²) for every radial law: Student's t with ν degrees of freedom, a shell (R fixed),
-    the paper's `extreme` law (R − 2 = artanh U before scaling), or a table of radii of your own.
+    the paper's `extreme` law (R − 2 = artanh U before scaling), or your own table of radii.
 
     >>> Elliptical(law="student-t", nu=5).kurtosis(), Elliptical(nu=4).kurtosis()
     (9.0, inf)
     """
 
     law: Literal["student-t", "shell", "extreme", "table"] = Field(
-        default="student-t", description="the law of the radius R"
+        default="student-t", description="distribution of the radius R"
     )
-    nu: float = Field(default=3.0, le=1e4, description="the degrees of freedom ν of student-t, above 2")
+    nu: float = Field(default=3.0, le=1e4, description="degrees of freedom ν of student-t, above 2")
     radii: tuple[float, ...] = Field(
-        default=(), description="for the law table: radii of any scale, such as quantiles, each as likely as the others"
+        default=(), description="for law = table: equally likely radii of any scale, such as quantiles"
     )
 
     @model_validator(mode="after")
     def _check(self) -> "Elliptical":
         if self.nu <= 2:
-            raise UsageError(f"nu must be above 2, below which the variance is infinite (got {self.nu:g})")
+            raise UsageError(f"nu must be above 2, as the variance is infinite otherwise (got {self.nu:g})")
         if (self.law == "table") != bool(self.radii):
-            raise UsageError(f"radii belong to the law 'table' and only to it (got {len(self.radii)} for {self.law!r})")
+            raise UsageError(f"radii are for the law 'table' only (got {len(self.radii)} for {self.law!r})")
         if self.radii and (min(self.radii) < 0 or max(self.radii) == 0):
             raise UsageError(f"radii must not be negative nor all 0 (got {min(self.radii):g} to {max(self.radii):g})")
         return self

@@ -23,7 +23,7 @@ FILES = {"train": "train", "test": "t10k"}
 class FashionMnist(Published):
     """Fashion-MNIST in the official order, read from its four IDX files (bar2023, Sec. 5).
 
-    Taken from where Debian's package `dataset-fashion-mnist` puts them, or from a folder of your own with `--from`.
+    Taken from where Debian's package `dataset-fashion-mnist` puts them, or from your own folder with `--from`.
 
     >>> FashionMnist().shape, FashionMnist().classes
     ((1, 28, 28), 10)
@@ -39,7 +39,7 @@ class FashionMnist(Published):
         if not DEBIAN.is_dir():
             raise RunError(
                 f"fashion-mnist is not in {DEBIAN}; on Debian or Ubuntu: apt-get install dataset-fashion-mnist; "
-                "elsewhere download the four .gz files and name their folder with --from"
+                "elsewhere, download the four .gz files and give their folder with --from"
             )
         return DEBIAN
 
@@ -48,7 +48,7 @@ class FashionMnist(Published):
         for split, begin in FILES.items():
             images = read_idx(bundle, f"{begin}-images-idx3-ubyte")
             if images.shape[1:] != cls.form.shape[1:]:
-                raise UsageError(f"{begin}-images-idx3-ubyte holds images of {images.shape[1:]}, expected 28 × 28")
+                raise UsageError(f"{begin}-images-idx3-ubyte contains images of {images.shape[1:]}, expected 28 × 28")
             yield (
                 split,
                 images.reshape(len(images), -1),
@@ -70,5 +70,5 @@ def read_idx(bundle: Bundle, name: str) -> np.ndarray:
         check_claim(f"{name} in {bundle.path}", math.prod(shape), bundle.count_stored(bundle.find(end) or end))
         content = file.read(math.prod(shape))
         if len(content) != math.prod(shape) or file.read(1):
-            raise UsageError(f"{name} is not whole: its bytes do not fill the shape {shape}, or are more")
+            raise UsageError(f"{name} is damaged: it has too few or too many bytes for the shape {shape}")
     return np.frombuffer(content, np.uint8).reshape(shape)

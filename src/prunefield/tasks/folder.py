@@ -1,4 +1,4 @@
-"""Image files of your own, one folder for each class."""
+"""Your own image files, one folder for each class."""
 
 from collections.abc import Iterator
 from pathlib import Path

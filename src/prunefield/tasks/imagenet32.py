@@ -32,8 +32,9 @@ class Imagenet32(Published):
     @classmethod
     def fetch(cls, downloads: Path, tell: Tell, source: str) -> Path:
         raise RunError(
-            "imagenet32 is given to registered users of image-net.org only: log in, fetch the archives train and val "
-            "of the 32 × 32 version, unzip both into one folder and run: prunefield data get imagenet32 --from FOLDER"
+            "imagenet32 is available only to registered users of image-net.org: log in, download the train and val "
+            "archives of the 32 × 32 version, unzip both into one folder and run: prunefield data get imagenet32 "
+            "--from FOLDER"
         )
 
     @classmethod

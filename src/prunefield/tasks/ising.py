@@ -1,4 +1,4 @@
-"""Spins on a ring, told apart by how strongly neighbours agree."""
+"""Spins on a ring, discriminated by how strongly neighbours agree."""
 
 from typing import ClassVar, Literal
 
@@ -12,7 +12,7 @@ from prunefield.theory import amplifier, fields, walls
 
 
 class Ising(Discrimination):
-    """The one-dimensional Ising model (lufkin2024, Eq. 2 with its sign mended): p(x) ∝ exp(+J Σ xᵢxᵢ₊₁), xᵢ = ±1.
+    """The one-dimensional Ising model (lufkin2024, Eq. 2 with its sign corrected): p(x) ∝ exp(+J Σ xᵢxᵢ₊₁), xᵢ = ±1.
 
     Drawn exactly and without a Markov chain, from the bonds between spins that differ (`theory.walls`).
 
@@ -22,14 +22,12 @@ class Ising(Discrimination):
 
     version: ClassVar[int] = 2  # the exact sampler takes other random numbers
     couplings: tuple[float, ...] = Field(
-        default=(0.3, 0.7), min_length=2, description="the coupling J of each class, stronger from class to class"
+        default=(0.3, 0.7), min_length=2, description="coupling J of each class, in increasing order"
     )
     sampler: Literal["exact", "gibbs"] = Field(
-        default="exact", description="exact, or for comparison a Markov chain that may not have come to equilibrium"
+        default="exact", description="exact, or for comparison a Markov chain that may not have equilibrated"
     )
-    sweeps: int = Field(
-        default=50, ge=1, description="for gibbs: how often every spin is drawn anew, from a random start"
-    )
+    sweeps: int = Field(default=50, ge=1, description="for gibbs: number of sweeps from a random start")
 
     @model_validator(mode="after")
     def _check(self) -> "Ising":

@@ -1,4 +1,4 @@
-"""A Gaussian field with its marginal law exchanged for one of any kurtosis."""
+"""A Gaussian field whose marginal distribution is replaced by one of any kurtosis."""
 
 import math
 from functools import cache
@@ -24,12 +24,16 @@ class Kur(Latent):
     (4.2853, inf)
     """
 
-    k: float = Field(default=5.0, le=1e6, description="the exponent, above 2: small is heavy-tailed, large uniform")
+    k: float = Field(
+        default=5.0,
+        le=1e6,
+        description="the exponent, above 2: small values are heavy-tailed, large ones nearly uniform",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "Kur":
         if self.k <= 2:
-            raise UsageError(f"k must be above 2, below which the variance is infinite (got {self.k:g})")
+            raise UsageError(f"k must be above 2, as the variance is infinite otherwise (got {self.k:g})")
         return self
 
     @property

@@ -32,17 +32,15 @@ class Leaves(Task):
 
     side: int = Field(default=32, ge=2, le=1024, description="pixels along an edge")
     categories: int = Field(default=10, ge=2, description="number of classes, that is, of orientations between 0 and π")
-    count: int = Field(default=70, ge=1, description="ellipses in an image")
-    smallest: float = Field(default=1.2, gt=0, description="least size r of an ellipse, in pixels")
-    largest: float = Field(default=10.0, gt=0, description="greatest size r of an ellipse, in pixels")
-    power: float = Field(default=3.0, gt=1, description="exponent of the law of sizes, p(r) ∝ r^−power")
-    long: float = Field(default=2.0, gt=0, description="long half-axis, in units of r")
-    short: float = Field(default=0.6, gt=0, description="short half-axis, in units of r")
-    margin: float = Field(default=6.0, ge=0, description="how far outside the image centres may lie, in pixels")
+    count: int = Field(default=70, ge=1, description="number of ellipses per image")
+    smallest: float = Field(default=1.2, gt=0, description="smallest size r of an ellipse, in pixels")
+    largest: float = Field(default=10.0, gt=0, description="largest size r of an ellipse, in pixels")
+    power: float = Field(default=3.0, gt=1, description="exponent of the size distribution, p(r) ∝ r^−power")
+    long: float = Field(default=2.0, gt=0, description="semi-major axis, in units of r")
+    short: float = Field(default=0.6, gt=0, description="semi-minor axis, in units of r")
+    margin: float = Field(default=6.0, ge=0, description="how far outside the image a centre may lie, in pixels")
     jitter: float = Field(default=0.15, ge=0, description="standard deviation of an ellipse's angle, in radians")
-    grey: float = Field(
-        default=0.4, ge=0, le=1, description="share of the colour that the three channels have in common"
-    )
+    grey: float = Field(default=0.4, ge=0, le=1, description="fraction of the colour that the three channels share")
 
     @model_validator(mode="after")
     def _check_sizes(self) -> "Leaves":
@@ -117,7 +115,7 @@ def _painter() -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
 
     try:
         return njit(cache=True)(_paint)
-    except RuntimeError:  # no folder for the cache can be written: compile anew in every process
+    except RuntimeError:  # no folder for the cache can be written: compile again in every process
         return njit(_paint)
 
 

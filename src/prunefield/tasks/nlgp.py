@@ -22,7 +22,9 @@ class Nlgp(Latent):
     torch.Size([3, 8])
     """
 
-    g: float = Field(default=0.01, gt=0, description="the gain: near 0 is Gaussian, large is binary")
+    g: float = Field(
+        default=0.01, gt=0, description="the gain: near 0 gives Gaussian data, large values give binary data"
+    )
 
     @property
     def title(self) -> str:

@@ -1,4 +1,4 @@
-"""Noise: normal images with the labels of chance, a fixed set in the shape of another task."""
+"""Noise: normal images with random labels, a fixed set in the shape of another task."""
 
 from functools import lru_cache
 
@@ -13,15 +13,15 @@ from prunefield.tasks.leaves import Leaves
 
 class Noise(Finite):
     """The random data of bar2023, Sec. 8: N(0, 1), which is what "the same expectation and standard deviation" is once
-    the data is normalised; the labels, of which the paper says nothing, are uniform. Test examples are another set.
+    the data is normalised; the labels, which the paper does not specify, are uniform. Test examples are another set.
 
     >>> Noise(of=Leaves(side=8), images=5).sample(2, generator=torch.Generator().manual_seed(0)).x.shape
     torch.Size([2, 192])
     """
 
-    of: Task = Field(default=Leaves(), description="the task whose shape and classes it has")
-    images: int = Field(default=10_000, ge=1, description="how many training examples, and how many test examples")
-    seed: int = Field(default=0, ge=0, description="seed of the set")
+    of: Task = Field(default=Leaves(), description="the task whose input shape and classes are used")
+    images: int = Field(default=10_000, ge=1, description="number of training examples, and of test examples")
+    seed: int = Field(default=0, ge=0, description="seed of the examples")
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Arrays of your own in a .npz file: inputs x, labels y."""
+"""Your own arrays in a .npz file: inputs x, labels y."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,12 +30,12 @@ class Npz(Own):
         x = self._check("x", arrays["x"], arrays["y"])
         names, y = np.unique(arrays["y"], return_inverse=True)
         if len(names) < 2:
-            raise UsageError(f"{self.origin}: y needs at least two classes, got {len(names)}")
+            raise UsageError(f"{self.origin}: y needs at least two classes, not {len(names)}")
         if "x_test" in arrays:
             labels = arrays.get("y_test", np.zeros(0))
             test = self._check("x_test", arrays["x_test"], labels)
             if not np.isin(labels, names).all() or test.shape[1:] != x.shape[1:] or test.dtype != x.dtype:
-                raise UsageError(f"{self.origin}: x_test and y_test must be of the shape, type and classes of x and y")
+                raise UsageError(f"{self.origin}: x_test and y_test must have the shape, type and classes of x and y")
             pairs = {"train": (x, y), "test": (test, np.searchsorted(names, labels))}
         else:
             rank = np.zeros(len(y), dtype=np.int64)
@@ -43,7 +43,9 @@ class Npz(Own):
                 rank[y == label] = np.arange((y == label).sum())
             held = rank % EVERY == EVERY - 1
             if not held.any():
-                raise UsageError(f"{self.origin} has no x_test, and no class has {EVERY} examples to hold one out")
+                raise UsageError(
+                    f"{self.origin} has no x_test, and no class has the {EVERY} examples needed to hold one out"
+                )
             pairs = {"train": (x[~held], y[~held]), "test": (x[held], y[held])}
         parts = ((split, inputs.reshape(len(inputs), -1), labels) for split, (inputs, labels) in pairs.items())
         return shelf.Shape(x.shape[1:], len(names)), parts
@@ -51,13 +53,13 @@ class Npz(Own):
     def _check(self, name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         if x.ndim < 2 or x.dtype.kind not in "buif" or y.shape != (len(x),) or y.dtype.kind not in "buifUS":
             raise UsageError(
-                f"{self.origin}: {name} must be numbers of shape (n, …) with n labels, got {x.dtype} of {x.shape} "
+                f"{self.origin}: {name} must be numbers of shape (n, …) with n labels, not {x.dtype} of {x.shape} "
                 f"and labels of {y.dtype} of {y.shape}"
             )
         if not x.size:
             raise UsageError(f"{self.origin}: {name} is empty, of shape {x.shape}")
         if x.dtype.kind == "f" and not (np.abs(x) <= np.finfo(np.float32).max).all():
-            raise UsageError(f"{self.origin}: {name} holds values that are not finite in float32")
+            raise UsageError(f"{self.origin}: {name} contains values that are not finite in float32")
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             raise UsageError(f"{self.origin}: the labels of {name} are not all finite")
         return x

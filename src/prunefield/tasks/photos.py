@@ -34,7 +34,7 @@ class Photos(Task):
     side: int = Field(default=32, ge=2, description="pixels along an edge of a crop")
     rows: int = Field(default=4, ge=1, description="cells of a photograph from top to bottom")
     columns: int = Field(default=6, ge=1, description="cells of a photograph from left to right")
-    held: int = Field(default=40, ge=2, description="how many rows of pixels of each cell only held-out crops see")
+    held: int = Field(default=40, ge=2, description="rows of pixels of each cell reserved for held-out crops")
 
     @model_validator(mode="after")
     def _check_room(self) -> "Photos":
@@ -42,7 +42,7 @@ class Photos(Task):
         if self.held < self.side or height - self.held < self.side or width < self.side:
             raise UsageError(
                 f"crops of side {self.side} do not fit: a cell is {height} × {width} pixels, and both its lowest "
-                f"{self.held} rows (held) and the rest must hold one; take a smaller side or fewer cells"
+                f"{self.held} rows (held) and the rest must have room for one; use a smaller side or fewer cells"
             )
         return self
 

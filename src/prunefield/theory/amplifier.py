@@ -1,4 +1,5 @@
-"""The amplifier φ of lufkin2024 (Eq. 6), which turns the marginal law of a pixel into localisation or its absence.
+"""The amplifier φ of lufkin2024 (Eq. 6), by which the marginal distribution of a pixel decides whether a field
+localises.
 
 φ(a) = E[X erf(X alg⁻¹(a)/√2)], alg⁻¹(a) = a/√(1−a²), for −1 ≤ a ≤ 1. Above the line √(2/π)·a it localises, below
 it flattens. All functions here act on tensors of any shape, element by element.

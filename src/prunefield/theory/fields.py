@@ -12,7 +12,7 @@ from prunefield.errors import UsageError
 
 # By so much may the clipping of negative eigenvalues change a covariance before it counts as a change of the field.
 TOLERANCE = 1e-6
-PRODUCT = 128  # up to so many sites on a side a product with a root is as fast as a pair of FFTs
+PRODUCT = 128  # number of sites on a side up to which a product with a root is as fast as a pair of FFTs
 
 
 def measure_distances(size: int) -> Tensor:
@@ -81,7 +81,7 @@ def root(size: int, lengthscale: float) -> Tensor:
     """
     if deviate(size, lengthscale) > TOLERANCE:
         raise UsageError(
-            f"lengthscale {lengthscale:g} is too long for a ring of {size} sites; the longest is {limit(size):g}"
+            f"lengthscale {lengthscale:g} is too long for a ring of {size} sites; the maximum is {limit(size):g}"
         )
     spectrum = transform(correlate(size, lengthscale)).clamp(min=0.0)
     return wrap(torch.fft.irfft(spectrum.sqrt(), n=size))

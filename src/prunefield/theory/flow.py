@@ -1,7 +1,7 @@
 """The early-time gradient flow of one ReLU neuron (lufkin2024, Eq. 5) and its flat steady state.
 
-ẇ = ½ φ(Σ₁w/√(wᵀΣ₁w)) − ½ (Σ₀ + Σ₁)w, in the time t = steps × learning rate. The data are told apart by their two
-covariances and by the amplifier φ alone.
+ẇ = ½ φ(Σ₁w/√(wᵀΣ₁w)) − ½ (Σ₀ + Σ₁)w, in the time t = steps × learning rate. The data enter only through their two
+covariances and the amplifier φ.
 """
 
 from collections.abc import Callable, Sequence

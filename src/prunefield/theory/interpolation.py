@@ -63,7 +63,7 @@ def compile_velocity() -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarr
 
     try:
         return njit(cache=True)(_move)
-    except RuntimeError:  # no folder for the cache can be written: compile anew in every process
+    except RuntimeError:  # no folder for the cache can be written: compile again in every process
         return njit(_move)
 
 

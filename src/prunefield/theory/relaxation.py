@@ -124,7 +124,7 @@ def relax(
         if error > tolerance or length == step:
             ideal = step * min(4.0, max(0.2, 0.9 * (tolerance / max(error, 1e-12)) ** 0.25))
             step = ideal if error > tolerance or ideal > 1.2 * step else step  # factors are kept for equal steps
-    raise RunError(f"the flow did not reach t = {times[-1]:g} within {LIMIT} steps (it is at {now:g})")
+    raise RunError(f"the flow did not reach t = {times[-1]:g} within {LIMIT} steps (it stopped at {now:g})")
 
 
 def _weigh(decay: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Lemmas 4.1, 4.2, 4.3, 4.5, B.1 and B.2 of bar2023: what is printed, beside what is exact.
+"""Lemmas 4.1, 4.2, 4.3, 4.5, B.1 and B.2 of bar2023: the printed and the exact statements.
 
 Inputs X have shape (…, d, n), weights w and probabilities p (…, d), s is the number of draws of Algorithm 1; all is
 double precision. The exact errors themselves are in `sketching` (given X) and `sketch_bounds` (Gaussian X).
@@ -13,7 +13,7 @@ from prunefield.theory.sketching import enumerate_masks
 
 
 def optimal_error(x: Tensor, w: Tensor, s: int) -> Tensor:
-    """Lemma 4.1 put right: E_m‖Xᵀw − Xᵀ(w⊙m)‖² = (1/s)·[(Σ_k ‖X_(k)‖|w_k|)² − ‖Xᵀw‖²] for m from w and X by Eq. 2.
+    """Lemma 4.1 corrected: E_m‖Xᵀw − Xᵀ(w⊙m)‖² = (1/s)·[(Σ_k ‖X_(k)‖|w_k|)² − ‖Xᵀw‖²] for m from w and X by Eq. 2.
 
     >>> optimal_error(torch.ones(2, 1), torch.tensor([2.0, 2.0]), 1).item()
     0.0
@@ -40,7 +40,7 @@ def start_bound(w: Tensor, s: int) -> Tensor:
 
 
 def start_bound_corrected(w: Tensor, s: int) -> Tensor:
-    """Lemma 4.2 put right: (1/s)·(‖w0‖₁² − ‖w0‖²), which c_n < 1 times makes exact.
+    """Lemma 4.2 corrected: (1/s)·(‖w0‖₁² − ‖w0‖²), which c_n < 1 times makes exact.
 
     >>> start_bound_corrected(torch.ones(3), 1).item()
     6.0

@@ -19,18 +19,18 @@ def probabilities(w: Tensor, x: Tensor | None = None) -> Tensor:
     importance = w.double().abs() if x is None else w.double().abs() * x.double().norm(dim=-1)
     total = importance.sum(-1, keepdim=True)
     if not (total > 0).all():
-        raise UsageError("Eq. 2 has no probabilities: every ‖X_(i)‖·|w_i| is zero")
+        raise UsageError("Eq. 2 defines no probabilities: every ‖X_(i)‖·|w_i| is zero")
     return importance / total
 
 
 def defend(p: Tensor, alpha: float) -> Tensor:
-    """The defensive mixture (1 − α)·p + α/d, which no weight can escape; not in the paper.
+    """The defensive mixture (1 − α)·p + α/d, which gives every weight a positive probability; not in the paper.
 
     >>> defend(torch.tensor([1.0, 0.0]), 0.5).tolist()
     [0.75, 0.25]
     """
     if not 0 <= alpha <= 1:
-        raise UsageError(f"alpha is the uniform share of the mixture, between 0 and 1, got {alpha}")
+        raise UsageError(f"alpha is the uniform share of the mixture, between 0 and 1 (got {alpha})")
     return (1 - alpha) * p.double() + alpha / p.shape[-1]
 
 

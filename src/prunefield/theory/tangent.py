@@ -1,7 +1,7 @@
-"""Pruning in the tangent of a network (bar2023, Section 7): J(θ)θ in the place of Xᵀw.
+"""Pruning in the tangent of a network (bar2023, Section 7): J(θ)θ instead of Xᵀw.
 
-The Jacobian J of all outputs by all d parameters has shape (examples × outputs, d); its transpose takes the place of
-the inputs X of `sketching`, whose functions give masks and exact errors. All is double precision.
+The Jacobian J of all outputs by all d parameters has shape (examples × outputs, d); its transpose replaces the inputs X
+of `sketching`, whose functions give masks and exact errors. All is double precision.
 """
 
 from collections.abc import Callable, Mapping

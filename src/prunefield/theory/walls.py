@@ -4,7 +4,7 @@ A wall is a bond whose two spins differ. The walls of exp(+J Σ xᵢxᵢ₊₁) 
 p = 1/(1 + e²ᴶ), but for one condition: round the ring their number is even. Eight bonds are one byte, drawn from its
 256 chances with one random integer (Walker's alias table), so that a ring of N sites takes N/8 + 1 of them.
 
-The condition is met without drawing anew. Let a bond without a wall be open with the chance p/(1−p) and one with a wall
+The condition is met without rejection. Let a bond without a wall be open with the chance p/(1−p) and one with a wall
 always: then given which bonds are open, each of them has a wall by a fair coin. An odd ring has an open bond, and
 turning the coin of its first one gives an even ring of the right law. Only the ring that has no open bond is then too
 rare, and all walls are taken away with the chance aᴺ/(1 + aᴺ), a = tanh J.

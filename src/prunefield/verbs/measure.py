@@ -1,9 +1,9 @@
-"""Measure the receptive fields of a network of your own: widths, IPR, kurtosis, cavity scores.
+"""Measure the receptive fields of your own network: widths, IPR, kurtosis, cavity scores.
 
-WEIGHTS is a .safetensors file, a torch state dict (read without executing anything) or a .npy array; measured is one
-matrix (units, inputs) of it, as a rule the first layer of a fully connected net. Kurtosis and cavity scores need
---data, prepared as the network gets it. With --out the numbers of every unit, the scores of every weight and a picture
-of the fields are written to a folder.
+WEIGHTS is a .safetensors file, a torch state dict (read without executing anything) or a .npy array. One matrix (units,
+inputs) in it is measured, usually the first layer of a fully connected net. Kurtosis and cavity scores need --data,
+preprocessed as for the network. With --out, the values of every unit, the scores of every weight and a picture of the
+fields are written to a folder.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -24,14 +24,33 @@ SHOWN, ACROSS = 120, 15  # fields in the picture, as in Fig. 1 of redman2025
 
 def add_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("weights", type=Path, metavar="WEIGHTS", help="FILE.safetensors, FILE.npy, or a state dict of torch.save")
-    add("--mask", type=Path, metavar="FILE", help="which weights are kept: of `prune`, or .npy [default: the non-zero]")
-    add("--layer", metavar="NAME", help="its name in the file [default: the first matrix whose inputs fit the shape]")
-    add("--shape", default="3,32,32", metavar="N,N,…", help="of one input: channels, height, width [default: 3,32,32]")
+    add(
+        "weights",
+        type=Path,
+        metavar="WEIGHTS",
+        help="FILE.safetensors, FILE.npy, or a state dict saved with torch.save",
+    )
+    add(
+        "--mask",
+        type=Path,
+        metavar="FILE",
+        help="a mask written by `prune`, or a .npy array [default: the non-zero weights are kept]",
+    )
+    add(
+        "--layer",
+        metavar="NAME",
+        help="name of the layer in the file [default: the first matrix whose inputs fit --shape]",
+    )
+    add(
+        "--shape",
+        default="3,32,32",
+        metavar="N,N,…",
+        help="shape of one input: channels, height, width [default: 3,32,32]",
+    )
     add("--data", metavar="FILE|TASK", help="FILE.npz with x and y, FILE.npy, or a task such as leaves,side=32")
-    add("--per-class", type=int, default=50, metavar="N", help="images of each class [default: 50]")
-    add("--seed", type=int, default=0, help="of a task's images [default: 0]")
-    add("--out", type=Path, metavar="DIR", help="a folder for units.json, scores.safetensors and fields.svg")
+    add("--per-class", type=int, default=50, metavar="N", help="number of images of each class [default: 50]")
+    add("--seed", type=int, default=0, help="seed of a task's images [default: 0]")
+    add("--out", type=Path, metavar="DIR", help="output folder for units.json, scores.safetensors and fields.svg")
     add_json(parser)
 
 
@@ -70,7 +89,7 @@ def parse_shape(text: str) -> tuple[int, ...]:
     parts = text.split(",")
     shape = tuple(int(part) if part.strip().isdecimal() and len(part) < 19 else 0 for part in parts)
     if len(shape) > 3 or 0 in shape:
-        raise UsageError(f"--shape takes one to three numbers as in 3,32,32, got {text!r}")
+        raise UsageError(f"--shape takes one to three numbers, as in 3,32,32, not {text!r}")
     return shape
 
 
@@ -84,7 +103,7 @@ def load(args: Namespace, layer: "Layer") -> "tuple[Tensor, Tensor]":
     from prunefield.verbs.predict import load as read
 
     if args.per_class < 4:
-        raise UsageError(f"--per-class must be at least 4, got {args.per_class}; a kurtosis needs that many images")
+        raise UsageError(f"--per-class must be at least 4, not {args.per_class}; a kurtosis needs that many images")
     if Path(args.data).suffix in (".npy", ".npz"):
         x, y, _ = read(args)
         y = torch.zeros(len(x), dtype=torch.long) if y is None else y
@@ -96,10 +115,10 @@ def load(args: Namespace, layer: "Layer") -> "tuple[Tensor, Tensor]":
         x, y = balanced(task, args.per_class, generator=generator(args.seed, "measure"))
     if x.shape[1] != layer.weight.shape[1]:
         raise UsageError(
-            f"an image of --data has {x.shape[1]} numbers, {layer.name} has {layer.weight.shape[1]} inputs"
+            f"an image of --data has {x.shape[1]} numbers, but {layer.name} has {layer.weight.shape[1]} inputs"
         )
     if not bool(x.isfinite().all()):
-        raise UsageError(f"--data {args.data} holds numbers that are not finite; mend it")
+        raise UsageError(f"--data {args.data} contains numbers that are not finite; fix the file")
     return x.to(layer.weight.dtype), y
 
 
@@ -124,7 +143,7 @@ def show_rows(head: dict[str, Any], rows: list[dict[str, Any]], *, data: bool) -
     title = f"{show_line(head['layer'], 200)}: {head['units']} units, density {head['density']:.4g}"
     show(list(rows[0]), cells, title=title)
     if head["density"] == 1:
-        print("Nothing is masked, and full masks all have the same width: widths are those of |w|.")
+        print("Nothing is masked, and all full masks have the same width, so widths are those of |w|.")
     if not data:
         print("Kurtosis and cavity scores need images: --data")
 

@@ -1,4 +1,4 @@
-"""From data alone: will a ReLU neuron localise, where, and how sure is that?
+"""Predict from data alone whether and where a ReLU neuron will localise, and with what certainty.
 
 DATA is a `.npy` file with inputs (n, …), a `.npz` file with inputs `x` and labels `y`, or the name of a task. The
 theory is that of lufkin2024 (Eq. 5): it looks at the stimulus properties S1 to S3, at the kurtosis and the amplifier of
@@ -23,17 +23,21 @@ if TYPE_CHECKING:
 
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help=f"FILE.npy, FILE.npz or a task: {', '.join(modules('tasks'))}")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the task: g=3")
-    parser.add_argument("--samples", type=int, default=20_000, metavar="N", help="examples of a task [default: 20000]")
-    parser.add_argument("--inits", type=int, default=5, metavar="N", help="initial weights [default: 5]")
     parser.add_argument(
-        "--resamples", type=int, metavar="N", help="of the data, which must agree [default: 40, or 20 without S2]"
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="change a setting of the task, as in g=3"
     )
-    parser.add_argument("--time", type=float, default=1000.0, help="steps × learning rate [default: 1000]")
     parser.add_argument(
-        "--seed", type=int, default=0, help="of initial weights, resamples and a task's examples [default: 0]"
+        "--samples", type=int, default=20_000, metavar="N", help="number of examples of a task [default: 20000]"
     )
-    parser.add_argument("--draw", type=Path, metavar="FILE", help="draw it: FILE.svg, FILE.pdf or FILE.png")
+    parser.add_argument("--inits", type=int, default=5, metavar="N", help="number of initialisations [default: 5]")
+    parser.add_argument(
+        "--resamples", type=int, metavar="N", help="number of resamples of the data [default: 40, or 20 without S2]"
+    )
+    parser.add_argument("--time", type=float, default=1000.0, help="end time, steps × learning rate [default: 1000]")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of initial weights, resamples and a task's examples [default: 0]"
+    )
+    parser.add_argument("--draw", type=Path, metavar="FILE", help="draw the prediction: FILE.svg, FILE.pdf or FILE.png")
     add_json(parser)
 
 
@@ -43,7 +47,7 @@ def execute(args: Namespace) -> int:
     from prunefield.measure.prediction import predict
 
     if args.samples < 100:
-        raise UsageError(f"--samples must be at least 100, got {args.samples}")
+        raise UsageError(f"--samples must be at least 100, not {args.samples}")
     torch.set_num_threads(1)  # as in every run: small matrices are slower on several
     x, y, shape = load(args)
     prediction = predict(x, y, shape, inits=args.inits, resamples=args.resamples, time=args.time, seed=args.seed)
@@ -98,7 +102,7 @@ def draw(found: "Prediction", path: Path) -> None:
     from prunefield.theory.amplifier import SLOPE
 
     if path.suffix not in (".svg", ".pdf", ".png"):
-        raise UsageError(f"--draw takes a file that ends in .svg, .pdf or .png, got {path}")
+        raise UsageError(f"--draw takes a file that ends in .svg, .pdf or .png, not {path}")
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(10, 3), layout="constrained")
         phi, rows, fields = figure.subplots(1, 3)
@@ -148,8 +152,8 @@ def _read(path: Path) -> "tuple[Tensor, Tensor | None, tuple[int, ...]]":
     arrays = read_arrays(path, ("x",), ("y",), width=8)
     x, y = arrays["x"], arrays.get("y")
     if x.ndim < 2 or x.dtype.kind not in "iuf" or not x.size:
-        raise UsageError(f"{path}: x must be real numbers of shape (n, …), got {x.dtype} of shape {x.shape}")
+        raise UsageError(f"{path}: x must be real numbers of shape (n, …), not {x.dtype} of shape {x.shape}")
     if y is not None and (y.shape != (len(x),) or y.dtype.kind not in "buifUS"):
-        raise UsageError(f"{path}: y must have one label per example, shape ({len(x)},), got {y.dtype} of {y.shape}")
+        raise UsageError(f"{path}: y must have one label per example, shape ({len(x)},), not {y.dtype} of {y.shape}")
     labels = None if y is None else torch.from_numpy(np.unique(y, return_inverse=True)[1])
     return torch.from_numpy(x.reshape(len(x), -1).astype(np.float64)), labels, x.shape[1:]

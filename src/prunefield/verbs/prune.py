@@ -1,10 +1,10 @@
-"""Prune a network of your own: score its weights, write a mask, and say what is left.
+"""Prune your own network: score its weights, write a mask, and report what is left.
 
-MODEL is `module:factory`: Python that you name is imported and called without arguments, and must give an
-`nn.Module`. Nothing else is executed, neither in files of weights. The network is not changed.
-Or it is a built-in network, with its width if you want another than the usual one: `resnet20`, `resnet20:32`.
-Or it is a saved network, a file of weights (.safetensors, or a state dict of torch), whose linear and convolution
-weights are ranked by scores that need not run it, such as `magnitude`.
+MODEL is `module:factory`: this Python code is imported and called without arguments, and must return an `nn.Module`.
+Nothing else is executed, nothing in files of weights either. The network is not changed. Or it is a built-in network,
+optionally with another width than usual: `resnet20`, `resnet20:32`. Or it is a saved network, a file of weights
+(.safetensors, or a state dict of torch), whose linear and convolution weights are ranked by scores that need not run
+it, such as `magnitude`.
 """
 
 import sys
@@ -41,30 +41,50 @@ def add_options(parser: ArgumentParser) -> None:
         metavar="MODEL",
         help=f"module:factory, as in my_nets:resnet (the current folder is searched); or {names}; or a file of weights",
     )
-    add("--density", required=True, help="the kept fraction of the weights, above 0 and at most 1")
+    add("--density", required=True, help="fraction of the weights to keep, above 0 and at most 1")
     add(
         "--shape",
         metavar="N,N,…",
-        help="of one input, as in 3,32,32 [default: of the task in --inputs or the built-in]",
+        help="shape of one input, as in 3,32,32 [default: that of the task in --inputs or of the built-in network]",
     )
     add(
-        "--classes", type=int, metavar="N", help="of a built-in network [default: those of the task in --inputs, or 10]"
+        "--classes",
+        type=int,
+        metavar="N",
+        help="number of classes of a built-in network [default: those of the task in --inputs, or 10]",
     )
     add("--score", default="synflow", metavar="NAME[,KEY=VALUE…]", help=f"{scores} [default: synflow]")
-    add("--iterations", type=int, metavar="N", help="of scoring and pruning [default: the score's, 100 for synflow]")
-    add("--schedule", default="exponential", help="of densities: exponential or linear [default: exponential]")
+    add(
+        "--iterations",
+        type=int,
+        metavar="N",
+        help="number of score-and-prune iterations [default: the score's own, 100 for synflow]",
+    )
+    add("--schedule", default="exponential", help="schedule of densities: exponential or linear [default: exponential]")
     sources = f"{' | '.join(MADE_UP)}, or a task such as leaves,side=32"
     add("--inputs", metavar="NAME[,KEY=VALUE…]", help=f"data to score with: {sources} [default: normal]")
-    add("--batch", type=int, default=256, metavar="N", help="examples to score with [default: 256]")
-    add("--scope", default="global", help="of the threshold: global, layer, uniform or erk [default: global]")
-    add("--sample", default="never", help="draw the mask by its scores: never, last or every iteration")
-    add("--reduce", help="signed scores to chances: abs, shift, rank or positive")
-    add("--alpha", type=float, default=0.0, help="the uniform share of the chances [default: 0]")
-    add("--floor", type=int, default=0, metavar="N", help="weights that each layer keeps at least [default: 0]")
-    add("--from", dest="old", type=Path, metavar="MASK", help="a mask; what it has pruned stays pruned")
-    add("--weights", type=Path, metavar="FILE", help="weights of the network [default: its first ones]")
-    add("--seed", type=int, default=0, help="of first weights, made-up data and sampling [default: 0]")
-    add("--out", type=Path, default=Path("mask.safetensors"), metavar="FILE", help="[default: mask.safetensors]")
+    add("--batch", type=int, default=256, metavar="N", help="number of examples to score with [default: 256]")
+    add("--scope", default="global", help="scope of the threshold: global, layer, uniform or erk [default: global]")
+    add(
+        "--sample",
+        default="never",
+        help="sample the mask in proportion to its scores: never, last or every iteration [default: never]",
+    )
+    add("--reduce", help="how signed scores become sampling probabilities: abs, shift, rank or positive")
+    add("--alpha", type=float, default=0.0, help="uniform share of the sampling probabilities [default: 0]")
+    add(
+        "--floor", type=int, default=0, metavar="N", help="minimum number of weights that each layer keeps [default: 0]"
+    )
+    add("--from", dest="old", type=Path, metavar="MASK", help="a mask to start from; what it has pruned stays pruned")
+    add("--weights", type=Path, metavar="FILE", help="file with weights of the network [default: its initial weights]")
+    add("--seed", type=int, default=0, help="seed of initial weights, synthetic data and sampling [default: 0]")
+    add(
+        "--out",
+        type=Path,
+        default=Path("mask.safetensors"),
+        metavar="FILE",
+        help="output file [default: mask.safetensors]",
+    )
     add_device(parser)
     add_json(parser)
 
@@ -87,7 +107,7 @@ def execute(args: Namespace) -> int:
     net = load(args, shape, task.classes if task else 10).to(check_device(args))
     draw = source(args, score, net, task, shape)
     if args.sample == "never" and (args.reduce or args.alpha):
-        raise UsageError("--reduce and --alpha are for masks that are drawn: add --sample last")
+        raise UsageError("--reduce and --alpha are for sampled masks: add --sample last")
     old = Mask.load(args.old) if args.old else None
     how = {key: getattr(args, key) for key in ("iterations", "schedule", "scope", "sample", "reduce", "alpha", "floor")}
     try:
@@ -118,18 +138,18 @@ def find_shape(args: Namespace) -> "tuple[Task | None, tuple[int, ...]]":
         return None, ()
     table = settings_of(args.inputs or "normal")
     if table["kind"] in MADE_UP and len(table) > 1:
-        raise UsageError(f"--inputs {table['kind']} has no settings, got {args.inputs!r}; its shape is --shape")
+        raise UsageError(f"--inputs {table['kind']} has no settings (got {args.inputs!r}); its shape is --shape")
     task = None if table["kind"] in MADE_UP else Task.parse(table)
     usual = task.shape if task else BUILT_IN.get(args.model.partition(":")[0], ())
     try:
         shape = tuple(int(side) for side in args.shape.split(",")) if args.shape else usual
     except ValueError:
-        raise UsageError(f"--shape is whole numbers with commas, as in 3,32,32, got {args.shape!r}") from None
+        raise UsageError(f"--shape must be whole numbers with commas, as in 3,32,32, not {args.shape!r}") from None
     if not shape:
-        raise UsageError("made-up inputs need the shape of one: --shape 3,32,32")
+        raise UsageError("synthetic inputs need a shape: --shape 3,32,32")
     if task and prod(task.shape) != prod(shape):
         own = ",".join(map(str, task.shape))
-        raise UsageError(f"--shape {args.shape} does not fit the inputs of {table['kind']}, which are of shape {own}")
+        raise UsageError(f"--shape {args.shape} does not fit the inputs of {table['kind']}, which have the shape {own}")
     return task, shape
 
 
@@ -191,7 +211,7 @@ def try_on(net: "nn.Module", shape: tuple[int, ...]) -> int:
         got = (
             f"a tensor of shape {tuple(outputs.shape)}" if isinstance(outputs, torch.Tensor) else type(outputs).__name__
         )
-        raise UsageError(f"the network must give a tensor (examples, classes), it gives {got}: wrap it")
+        raise UsageError(f"the network must return a tensor (examples, classes), not {got}: wrap it")
     return outputs.shape[1]
 
 

@@ -1,4 +1,4 @@
-"""Write one self-contained HTML page from the store: the ledger and every drawing with its settings and table."""
+"""Write one self-contained HTML page from the store: the ledger and every figure with its settings and table."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -9,8 +9,8 @@ from prunefield.options import add_items, add_store, old_store, print_json
 
 def add_options(parser: ArgumentParser) -> None:
     add_items(parser)
-    parser.add_argument("--scale", help="smoke, laptop or paper [default: for each item the largest in the store]")
-    parser.add_argument("--page", type=Path, metavar="FILE", help="the page [default: report.html in the store]")
+    parser.add_argument("--scale", help="smoke, laptop or paper [default: the largest in the store for each item]")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="output file [default: report.html in the store]")
     add_store(parser)
 
 

@@ -1,7 +1,7 @@
 """Reproduce figures, tables and theorems of the papers, and check their claims.
 
-Runs that are in the store already are not repeated; an interrupted command goes on where it was. Each item gets its
-table and its drawing in DIR/items/.
+Runs already in the store are not repeated, and an interrupted command continues where it stopped. The table and the
+figure of each item are written to DIR/items/.
 """
 
 import sys
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def add_options(parser: ArgumentParser) -> None:
     add_items(parser)
     parser.add_argument("--scale", default="smoke", help="smoke (seconds), laptop (minutes) or paper [default: smoke]")
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if a claim is not reproduced")
+    parser.add_argument("--strict", action="store_true", help="exit with status 1 if a claim is not reproduced")
     add_engine(parser)
     add_store(parser)
 

@@ -1,10 +1,10 @@
-"""Execute one study of your own, given as a TOML file with the settings of a run.
+"""Execute one run with settings from a TOML file (a study).
 
     kind = "neuron"
     steps = 500
     task = { kind = "nlgp", g = 3.0 }
 
-`prunefield list` names the kinds of runs, tasks and scores.
+`prunefield list` shows the kinds of runs, tasks and scores.
 """
 
 import sys
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE.toml", help="the study")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a setting: task.g=3")
+    parser.add_argument("file", type=Path, metavar="FILE.toml", help="the study (a TOML file)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="change a setting, as in task.g=3"
+    )
     add_engine(parser)
     add_store(parser)
     parser.epilog = "\n".join(f"{family}: {', '.join(modules(family))}" for family in ("runs", "tasks", "scores"))

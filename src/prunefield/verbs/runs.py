@@ -1,13 +1,13 @@
 """List, show, verify or remove the runs of a store.
 
-A name may be shortened to its beginning, or to the beginning of its hash.
+A name may be abbreviated to any unique prefix of it or of its hash.
 """
 
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from prunefield.errors import StoreError, UsageError, unknown
+from prunefield.errors import StoreError, UsageError, show_line, unknown
 from prunefield.options import add_store, old_store, print_json
 
 if TYPE_CHECKING:
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("action", metavar="|".join(ACTIONS), help="what to do")
+    parser.add_argument("action", metavar="|".join(ACTIONS), help="the action")
     parser.add_argument("names", nargs="*", metavar="RUN", help="the runs [default: all]")
-    parser.add_argument("--damaged", action="store_true", help="only runs that `verify` complains of")
-    parser.add_argument("--unfinished", action="store_true", help="only runs that stopped or failed")
+    parser.add_argument("--damaged", action="store_true", help="only runs that `verify` finds damaged")
+    parser.add_argument("--unfinished", action="store_true", help="only runs that were interrupted or failed")
     parser.add_argument("--all", action="store_true", help="with remove: all runs")
     add_store(parser)
 
@@ -36,7 +36,7 @@ def execute(args: Namespace) -> int:
             or (args.damaged and folder.is_done and folder.problems())
         ]
     elif args.action in ("remove", "show") and not (args.names or args.all):
-        raise UsageError(f"runs {args.action} takes names of runs, --damaged, --unfinished or --all")
+        raise UsageError(f"runs {args.action} needs names of runs, --damaged, --unfinished or --all")
     return ACTIONS[args.action](args, folders)
 
 
@@ -46,11 +46,11 @@ def list_(args: Namespace, folders: "list[Folder]") -> int:
     if args.json:
         print_json(rows)
         return 0
-    width = max((len(row["run"]) for row in rows), default=3)  # not `screen.show`: it takes seconds for 20,000 rows
+    names = [show_line(row["run"]) for row in rows]
+    width = max(map(len, names), default=3)  # not `screen.show`: it takes seconds for 20,000 rows
     print(f"{'run':{width}}  status   progress  seconds")
-    for row in rows:
-        seconds = "" if row["seconds"] is None else row["seconds"]
-        print(f"{row['run']:{width}}  {row['status']:7}  {row['progress']:8.0%}  {seconds}".rstrip())
+    for name, row in zip(names, rows, strict=True):
+        print(f"{name:{width}}  {row['status']:7}  {row['progress']:8.0%}  {row['seconds'] or ''}".rstrip())
     return 0
 
 
@@ -82,8 +82,8 @@ def verify(args: Namespace, folders: "list[Folder]") -> int:
         print_json([{"run": folder.name, "problem": problem, "remedy": folder.remedy} for folder, problem in problems])
     else:
         for folder, problem in problems:
-            print(f"{folder.name}: {problem}; {folder.remedy}")
-        print(f"{len(folders)} runs looked at, {len({folder.name for folder, _ in problems})} damaged")
+            print(show_line(f"{folder.name}: {problem}; {folder.remedy}"))
+        print(f"{len(folders)} runs checked, {len({folder.name for folder, _ in problems})} damaged")
     return 1 if problems else 0
 
 
@@ -94,7 +94,7 @@ def remove(args: Namespace, folders: "list[Folder]") -> int:
     if args.json:
         print_json([folder.name for folder in folders])
     else:
-        print("\n".join(f"removed {folder.name}" for folder in folders) or "nothing to remove")
+        print("\n".join(show_line(f"removed {folder.name}") for folder in folders) or "nothing to remove")
     return 0
 
 

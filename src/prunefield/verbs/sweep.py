@@ -18,7 +18,7 @@ MANY = 10_000  # runs that nobody asks for by mistake
 
 def add_options(parser: ArgumentParser) -> None:
     run.add_options(parser)
-    parser.add_argument("--yes", action="store_true", help=f"also if there are more than {MANY:,} runs")
+    parser.add_argument("--yes", action="store_true", help=f"execute even if there are more than {MANY:,} runs")
 
 
 def execute(args: Namespace) -> int:
@@ -29,7 +29,7 @@ def execute(args: Namespace) -> int:
         raise UsageError(f"{args.file} has no [sweep] with several values; use: prunefield run {args.file}")
     if study.count > MANY and not args.yes:
         raise UsageError(
-            f"{args.file} has a [sweep] of {run.show_count(study)} runs, more than {MANY:,}; shorten its lists, or add "
-            "--yes if you mean it"
+            f"{args.file} has a [sweep] of {run.show_count(study)} runs, more than {MANY:,}; shorten its lists, or "
+            "add --yes to execute them all"
         )
     return run.carry(args, list(study))

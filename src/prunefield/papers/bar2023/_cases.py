@@ -11,8 +11,8 @@ Frame = Any  # a DataFrame; pandas' own types cannot follow a selection of a sel
 SHAPES = ((2, 1, 1), (3, 2, 2), (4, 3, 3), (6, 4, 3))  # d, n, s
 CASES: dict[Scale, int] = {"smoke": 50, "laptop": 1000, "paper": 10_000}
 EXACT = 1e-10  # what counts as equal in double precision
-SMALL = ("Sizes: the lemmas are for any; d, n, s = " + "; ".join(f"{d}, {n}, {s}" for d, n, s in SHAPES)) + (
-    " were chosen, so that all dˢ sequences of draws can be summed; X and w0 are Gaussian"
+SMALL = ("Sizes: the lemmas hold for any; d, n, s = " + "; ".join(f"{d}, {n}, {s}" for d, n, s in SHAPES)) + (
+    " were chosen so that all dˢ sequences of draws can be summed; X and w0 are Gaussian"
 )
 
 
@@ -30,7 +30,7 @@ def support(kept: tuple[int, ...] = (1, 2, 3)) -> list[Run]:
 
 
 def tabulate(results: Mapping[Run, Result]) -> Frame:
-    """One row per case of all `Outcomes`; `made` tells cases made by hand from drawn ones."""
+    """One row per case of all `Outcomes`; `made` marks hand-made cases."""
     import pandas as pd
 
     parts = []
@@ -53,9 +53,9 @@ def outcome_cases(**columns: float) -> Frame:
 
 
 def exchange(table: Frame, failures: Mapping[str, str]) -> Frame:
-    """Errors and bounds exchanged, so that every bound that held is broken: a null.
+    """Errors and bounds swapped, so that every bound that held is violated: a null.
 
-    `failures` has, for the column of each bound, the one that counts in how many of the `draws` it is broken.
+    `failures` maps the column of each bound to the column that counts how many of the `draws` violate it.
     """
     swapped = dict.fromkeys(failures, table["enumerated"])
     counts = {count: table["draws"] - table[count] for count in failures.values()}

@@ -1,4 +1,4 @@
-"""The pruned networks behind Tables 1 to 4 of bar2023: on which data, how large, by which rule, with which seeds."""
+"""The pruned networks behind Tables 1 to 4 of bar2023: their data, sizes, pruning rules and seeds."""
 
 import math
 from collections.abc import Iterator

@@ -17,28 +17,31 @@ if TYPE_CHECKING:
 Frame = Any  # a DataFrame; pandas' own types cannot follow a selection of a selection
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # of networks and densities
 CHOICES = (
-    "Every number of ours is a mean over seeds of a reduced network: at laptop scale ResNet-8 of width 8 on 4,000 "
+    "Each of our numbers is a mean over seeds of a smaller network: at laptop scale ResNet-8 of width 8 on 4,000 "
     "images of CIFAR-10 for 4 epochs (density 5 %) and LeNet-300-100 on 12,000 images of Fashion-MNIST for 5 epochs "
-    "(10, 5 and 2 %), 8 seeds each; rate 0.02 for LeNet, which has no batch normalisation. Chosen by cost, before any "
-    "accuracy was seen, but for the seeds: there were 4 at first, with intervals too wide for most verdicts. At smoke "
-    "scale a training has four steps and two seeds, which no verdict is built on.",
-    "Paired: the same seed has the same first weights and batches in all columns. A claim is `reproduced` if the 95 % "
+    "(10, 5 and 2 %), 8 seeds each; the learning rate is 0.02 for LeNet, which has no batch normalisation. These "
+    "sizes were chosen by cost before any accuracy was seen, except for the number of seeds: with 4 at first, the "
+    "intervals were too wide for most verdicts. At smoke scale there are four training steps and two seeds, and no "
+    "verdict rests on them.",
+    "Comparisons are paired: the same seed has the same initial weights and batches in all columns. A claim is "
+    "`reproduced` if the 95 % "
     "interval of the mean difference over seeds (of the mean over networks and densities) is above zero, `not "
     "reproduced` if it excludes the printed mean difference, otherwise `not testable at this scale`.",
-    "ResNet-20 has the width 16 at paper scale. Printed CIFAR-100 rows of SNIP and GraSP (67 % at 10 %) are likely of "
-    "a network twice as wide as those of SynFlow, IMP, Random and Magnitude (50 to 58 %): rows are compared within a "
-    "method only, and the printed mean of a comparison is over all printed cells.",
-    "Scores in eval mode, global threshold, classifier included; 256 examples for SNIP and GraSP; SynFlow in 100 "
-    "iterations with a new chi input in each. When the mask is drawn is not said: for SynFlow in every iteration, "
-    "where the code that the paper builds on thresholds. GraSP's chances are the positive parts of its scores.",
-    "IMP: levels with the densities ρ^{(l+1)/L}, so that ρ is hit; rewinding to the step that the paper calls warm-up; "
-    "random data is a fixed set of N(0, 1) images with uniform labels, not augmented; the last mask is then trained on "
-    "the data from the rewound weights.",
+    "ResNet-20 has the width 16 at paper scale. The printed CIFAR-100 rows of SNIP and GraSP (67 % at 10 %) are "
+    "probably from a network twice as wide as those of SynFlow, IMP, Random and Magnitude (50 to 58 %), so rows are "
+    "compared only within a method, and the printed mean of a comparison is over all printed cells.",
+    "Scores are computed in eval mode with a global threshold, classifier included; SNIP and GraSP use 256 examples, "
+    "and SynFlow runs for 100 iterations with a new chi input in each. The paper does not say when the mask is "
+    "sampled: for SynFlow it is sampled in every iteration, where the code that the paper builds on thresholds. "
+    "GraSP's sampling probabilities are the positive parts of its scores.",
+    "IMP: level l has the density ρ^{(l+1)/L}, so that ρ is reached exactly; weights are rewound to the step that "
+    "the paper calls warm-up; random data is a fixed set of N(0, 1) images with uniform labels, without "
+    "augmentation; the last mask is then trained on the real data from the rewound weights.",
 )
 
 
 class Comparison(NamedTuple):
-    """Two columns, of which the paper says that the second is better."""
+    """Two columns, the second of which the paper says is better."""
 
     control: str
     treatment: str
@@ -58,7 +61,7 @@ class Comparison(NamedTuple):
         paired = Claim(
             f"{name}, here",
             self.where,
-            "a difference over seeds above zero",
+            "a mean difference over seeds above zero",
             self._pair,
             self._without_effect,
             decided_at="laptop",
@@ -107,7 +110,7 @@ class Comparison(NamedTuple):
         return Verdict(status, f"{found} points; printed {mean:+.2f}", found.n, each)
 
     def _swap(self, table: "DataFrame") -> "DataFrame":
-        """The table with the two columns exchanged."""
+        """The table with the two columns swapped."""
         return table.replace({"column": {self.control: self.treatment, self.treatment: self.control}})
 
     def _without_effect(self, table: Frame) -> "DataFrame":

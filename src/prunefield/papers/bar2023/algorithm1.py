@@ -1,4 +1,4 @@
-"""The item `bar2023/algorithm1`: masks by sketching, from all their outcomes."""
+"""Algorithm 1 of bar2023: masks by sketching, from all their outcomes."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -30,14 +30,16 @@ def _check_optimal(table: Frame) -> Verdict:
     # Where all features agree in sign one draw already has no error; then rounding must not decide.
     lost = int((table["rival"] < table["exact"] - EXACT * table["bound"]).sum())
     ratio = (table["rival"] / table["exact"])[table["exact"] > 1e-6 * table["bound"]].min()
-    seen = f"other probabilities beat Eq. 2 in {lost} of {len(table)} cases; the nearest has {ratio:.6f} of its error"
+    seen = (
+        f"other probabilities beat Eq. 2 in {lost} of {len(table)} cases; the closest has {ratio:.6f} times its error"
+    )
     return Verdict("reproduced" if lost == 0 else "not reproduced", seen, len(table))
 
 
 def _check_spread(table: Frame) -> Verdict:
     gap = table["covariance_gap"].max()
     seen = f"Cov m = (1/s)·(diag(1/p) − 1·1ᵀ) to {gap:.0e}"
-    note = "so the smallest p_k gives the heaviest entries, 1/(s·p_k); the draws of one mask are bound to −1/s"
+    note = "so the smallest p_k gives the largest entries, 1/(s·p_k), and the entries of one mask have covariance −1/s"
     return Verdict("reproduced" if gap < EXACT else "not reproduced", seen, len(table), note)
 
 
@@ -47,12 +49,12 @@ class Algorithm1(Item):
     title = "Algorithm 1: masks by sketching"
     open_choices = (
         SMALL,
-        "Rivals of Eq. 2: 50 in each case, p0·exp(noise) with noise from 0.01 to 3, and equal chances.",
-        "That entries of the mask are unequal is read as their covariance, which the paper does not print.",
+        "Alternatives to Eq. 2: 50 in each case, p0·exp(noise) with noise from 0.01 to 3, and uniform probabilities.",
+        "The inequality of the mask's entries is measured by their covariance, which the paper does not print.",
     )
     claims = (
         Claim(
-            "The mask is unbiased: E m = 1, which is what the scale 1/(s·p_i) is for",
+            "The mask is unbiased: the scale 1/(s·p_i) makes E m = 1",
             "Algorithm 1; Appendix B.1",
             "E m = 1",
             _check_mean,
@@ -66,7 +68,7 @@ class Algorithm1(Item):
             lambda table: table.assign(most=table["dimension"] + table["kept"]),
         ),
         Claim(
-            "Eq. 2 is the probability of the least error",
+            "The probabilities of Eq. 2 minimise the error",
             "Section 3, Eq. 2",
             "never beaten",
             _check_optimal,
@@ -88,7 +90,9 @@ class Algorithm1(Item):
         return tabulate(results)
 
     def ideal(self) -> Frame:
-        """Two weights of equal chances: moments as stated, rivals with a tenth more error, 0/1 masks that lose half."""
+        """Two equally likely weights: moments as stated, alternatives with a tenth more error, 0/1 masks that lose
+        half.
+        """
         cases = outcome_cases(mask_gap=0.0, covariance_gap=0.0, binary_gap=0.5, exact=1.0, bound=2.0, rival=1.1)
         kept = 2 * (1 - 0.5 ** cases["kept"])
         return cases.assign(most=cases["kept"].clip(upper=2), drawn_kept=kept, mean_kept=kept)
@@ -103,7 +107,9 @@ class Algorithm1(Item):
             some = group[group["exact"] > 1e-6 * group["bound"]]
             left.ecdf((some["rival"] / some["exact"] - 1).clip(lower=1e-10), label=f"d = {d}, s = {s}")
         left.set(
-            xlabel="error of the best of 50 rivals ÷ error of Eq. 2, minus 1", ylabel="share of cases", xscale="log"
+            xlabel="error of the best of 50 alternatives ÷ error of Eq. 2, minus 1",
+            ylabel="share of cases",
+            xscale="log",
         )
         left.legend(loc="upper left")
         names = [f"d = {d}, s = {s}" for (d, s), _ in shapes]

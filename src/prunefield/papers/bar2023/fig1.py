@@ -1,4 +1,4 @@
-"""Fig. 1 of bar2023: which first weights and which scores uniform, SynFlow and iterative masks keep."""
+"""Fig. 1 of bar2023: initial weights and scores kept by uniform, SynFlow and iterative masks."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -74,7 +74,7 @@ def larger(first: str, second: str, name: str, table: "DataFrame") -> Verdict:
 def claim(first: str, second: str, name: str, text: str, where: str) -> Claim:
     """That the first mask has more of something than the second.
 
-    Smoke scale decides only whether SynFlow's masks differ from uniform ones: a training of a few steps leaves IMP with
+    Smoke scale decides only whether SynFlow's masks differ from uniform ones: after a few training steps IMP keeps
     large initial weights whatever it would learn, and ten iterations of SynFlow are not a hundred.
     """
 
@@ -90,24 +90,25 @@ def claim(first: str, second: str, name: str, text: str, where: str) -> Claim:
 
 
 class Fig1(Item):
-    """First weights kept by uniform, SynFlow and IMP masks of VGG, and SynFlow's scores (bar2023, Fig. 1)."""
+    """Initial weights kept by uniform, SynFlow and IMP masks of VGG, and SynFlow's scores (bar2023, Fig. 1)."""
 
-    title: ClassVar[str] = "Masks keep large first weights: how much of it is the choice of layers"
+    title: ClassVar[str] = "Magnitudes and scores of the initial weights that masks keep"
     open_choices: ClassVar[tuple[str, ...]] = (
-        "Layers and densities of Fig. 1 are not said: all layers together, density 5 %. Weights of different layers "
-        "have different deviations, so a mask that prefers some layers prefers large weights; `bias` is mean |w0| of "
-        "kept weights by that of all, `within` by that of their own layers.",
-        "VGG-19 at paper scale; at laptop scale VGG with one layer a stage, width 16, on 4,000 images of CIFAR-10, IMP "
-        "in 5 levels of 4 epochs; two seeds.",
-        "SynFlow's scores are those of the network before pruning. The mask is sampled in every iteration or in the "
-        "last alone; which, the paper does not say.",
+        "The paper does not state the layers and densities of Fig. 1; here: all layers together, density 5 %. "
+        "Weights of different layers have different standard deviations, so a mask that prefers some layers prefers "
+        "large weights; `bias` is the mean |w0| of kept weights relative to that of all weights, `within` relative "
+        "to that of their own layers.",
+        "VGG-19 at paper scale; at laptop scale VGG with one layer per stage, width 16, on 4,000 images of CIFAR-10, "
+        "IMP with 5 levels of 4 epochs; two seeds.",
+        "SynFlow's scores are those of the network before pruning. The mask is sampled in every iteration or only in "
+        "the last; the paper does not say which.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (
         claim(SYNFLOW, UNIFORM, "bias", "SynFlow keeps larger weights than a uniform mask", "Fig. 1a, Sec. 8"),
         claim(IMP, UNIFORM, "bias", "IMP keeps larger weights than a uniform mask", "Fig. 1a, Sec. 8"),
-        claim(SYNFLOW, IMP, "bias", "SynFlow has a stronger bias to large weights than IMP", "Fig. 1a, Sec. 8"),
-        claim(SYNFLOW, IMP, "within", "SynFlow has the stronger bias within layers too", "Fig. 1a (not in the paper)"),
-        claim(SYNFLOW, DRAWN, "score", "A sampled mask keeps lower scores than SynFlow's", "Fig. 1b, Sec. 8"),
+        claim(SYNFLOW, IMP, "bias", "SynFlow is more biased towards large weights than IMP", "Fig. 1a, Sec. 8"),
+        claim(SYNFLOW, IMP, "within", "SynFlow is also more biased within layers", "Fig. 1a (not in the paper)"),
+        claim(SYNFLOW, DRAWN, "score", "A sampled mask keeps lower scores than SynFlow's own mask", "Fig. 1b, Sec. 8"),
         claim(DRAWN, UNIFORM, "score", "A sampled mask still prefers large scores", "Fig. 1b, Sec. 8"),
     )
 
@@ -115,7 +116,7 @@ class Fig1(Item):
         return [run for seed in range(2) for run in pruned(scale, seed).values()]
 
     def table(self, results: Mapping[Run, Result]) -> "DataFrame":
-        """One row per mask and seed; `score` is the mean SynFlow score of kept weights by that of all."""
+        """One row per mask and seed; `score` is the mean SynFlow score of kept weights relative to that of all."""
         import pandas
 
         found = []
@@ -154,7 +155,7 @@ class Fig1(Item):
             if mask in (SYNFLOW, DRAWN, LAST):
                 right.hist(scores[tensors["chosen"].numpy()], bins=bins, **style)
         right.hist(scores, bins=bins, histtype="step", color="black", label="all weights")
-        left.set(xlabel="first value of kept weights", ylabel="probability")
+        left.set(xlabel="initial value of kept weights", ylabel="probability")
         right.set(xlabel="SynFlow score before pruning", ylabel="weights", yscale="log")
         left.legend()
         right.legend()

@@ -1,4 +1,4 @@
-"""Fig. 2 of bar2023: norms of winning tickets at initialisation against those of shuffled masks."""
+"""Fig. 2 of bar2023: norms of winning tickets at initialisation, compared with shuffled masks."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
@@ -24,7 +24,7 @@ CLOTHES = FashionMnist(standardise="channel")
 
 
 def tickets(scale: Scale) -> Tickets:
-    """20 % of the hidden layers and 10 % of the head go in each level."""
+    """Each level removes 20 % of the hidden layers and 10 % of the head."""
     if scale == "smoke":
         task = Leaves(side=8, count=10, margin=3, largest=4, categories=4)
         net = Architecture(family="lenet", width=30)
@@ -43,14 +43,14 @@ def check_extreme(table: "DataFrame") -> Verdict:
     worst = min(column(last, "below"))
     parts = zip(last["layer"], column(last, "norm"), column(last, "expected"), strict=True)
     each = ", ".join(f"{layer} {norm:.2f} against {expected:.2f}" for layer, norm, expected in parts)
-    return _judge(worst > 0.999, f"above {100 * worst:.2f} % of shuffled masks in the least layer; {each}", len(last))
+    return _judge(worst > 0.999, f"above {100 * worst:.2f} % of shuffled masks in the weakest layer; {each}", len(last))
 
 
 def check_kept_up(table: "DataFrame") -> Verdict:
     triples = zip(column(table, "level"), column(table, "norm"), column(table, "expected"), strict=True)
     ratios = [norm / expected for level, norm, expected in triples if level > 0]
     share = sum(ratio > 1 for ratio in ratios) / len(ratios)
-    observed = f"above the expected norm in {100 * share:.0f} % of levels and layers; least ratio {min(ratios):.3f}"
+    observed = f"above the expected norm in {100 * share:.0f} % of levels and layers; smallest ratio {min(ratios):.3f}"
     return _judge(share == 1, observed, len(ratios))
 
 
@@ -82,13 +82,15 @@ def one_level_more(table: "DataFrame") -> "DataFrame":
 class Fig2(Item):
     """Layer norms of w0⊙m for tickets and for shuffled masks, LeNet-300-100 on Fashion-MNIST (bar2023, Fig. 2)."""
 
-    title: ClassVar[str] = "Winning tickets keep larger first weights than shuffled masks do"
+    title: ClassVar[str] = "Norms of winning tickets and of shuffled masks at initialisation"
     open_choices: ClassVar[tuple[str, ...]] = (
-        "The paper says neither how LeNet-300-100 is trained nor how much a level removes. Taken from an earlier "
-        "public code of its first author: Adam, rate 0.0012, batches of 60, 40 epochs, 20 % of each hidden layer "
-        "and 10 % of the head in each level, no rewinding; after 20 levels that leaves the 1.2 % of the caption.",
-        "Laptop is full size: 20 levels of 40 epochs, 10,000 masks, one seed. Smoke: a small net, leaves, 8 levels.",
-        "'Extremely high': in every layer above 99.9 % of the shuffled masks.",
+        "The paper states neither how LeNet-300-100 is trained nor how much each level removes. The settings are "
+        "taken from earlier public code of its first author: Adam, learning rate 0.0012, batches of 60, 40 epochs, "
+        "20 % of each hidden layer "
+        "and 10 % of the head in each level, no rewinding; after 20 levels this leaves the 1.2 % of the caption.",
+        "Laptop scale is full size: 20 levels of 40 epochs, 10,000 masks, one seed. Smoke scale: a small net, "
+        "leaves, 8 levels.",
+        "'Extremely high' means: above 99.9 % of the shuffled masks in every layer.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (
         Claim(
@@ -159,8 +161,8 @@ class Fig2(Item):
             share = [1 / len(norms)] * len(norms)
             right.hist(norms, bins=60, weights=share, color=colour, alpha=0.5, label=f"shuffled, {record['layer']}")
             right.axvline(record["norm"], color=colour, linestyle="--", label="ticket")
-        left.set(xlabel="remaining weights (%)", ylabel="norm of kept first weights")
-        right.set(xlabel="norm of kept first weights, last level", ylabel="probability")
+        left.set(xlabel="remaining weights (%)", ylabel="norm of kept initial weights")
+        right.set(xlabel="norm of kept initial weights, last level", ylabel="probability")
         left.legend()
         right.legend(loc="center", bbox_to_anchor=(0.77, 0.7))
         return figure

@@ -1,4 +1,4 @@
-"""The item `bar2023/lemma4.1`: the error at initialisation for given inputs."""
+"""Lemma 4.1 of bar2023: the error at initialisation for given inputs."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LADDER = (10, 100, 1000)
-NOTE = "the print lost a square: it is (1/s)·[(Σ_k ‖X_(k)‖|w0_k|)² − ‖Xᵀw0‖²]"
+NOTE = "a square is missing in print: the error is (1/s)·[(Σ_k ‖X_(k)‖|w0_k|)² − ‖Xᵀw0‖²]"
 
 
 def _judge(table: Frame, seen: str) -> Verdict:
-    """False as printed; put right if the squared form is the enumerated error."""
+    """False as printed; corrected if the squared form is the enumerated error."""
     truth, scale = table["enumerated"], table["power"] / table["kept"]
     printed, squared = (((table[name] - truth).abs() / scale).max() for name in ("unsquared", "optimal"))
     if printed < EXACT:
@@ -37,9 +37,12 @@ def _check_drawn(table: Frame) -> Verdict:
     ladder = table.query("not made and enumerated.isna()")
     far = (ladder["unsquared"] / ladder["exact"]).groupby(ladder["dimension"]).median()
     seen = (
-        f"the print misses the enumerated error by {gap.median():.0%} (median), is below it in {below} of {len(rows)}"
+        f"the printed formula misses the enumerated error by {gap.median():.0%} (median), is below it in {below} of "
+        f"{len(rows)}"
     )
-    return _judge(rows, f"{seen}; median print ÷ error " + ", ".join(f"{far[d]:.3f} at d={d}" for d in far.index))
+    return _judge(
+        rows, f"{seen}; median printed ÷ exact error " + ", ".join(f"{far[d]:.3f} at d={d}" for d in far.index)
+    )
 
 
 def _check_density(table: Frame) -> Verdict:
@@ -61,18 +64,18 @@ class Lemma4_1(Item):
     title = "Lemma 4.1: the error at initialisation, inputs given"
     open_choices = (
         SMALL,
-        "The ladder d = 10, 100, 1000 (n = 8) uses the identity, which the enumerations confirm.",
+        "For d = 10, 100, 1000 (n = 8) the identity is used, which the enumerations confirm.",
     )
     claims = (
         Claim(
             "The error is (1/s)(Σ_k ‖X_(k)‖|w0_k|)² − (1/s)‖Xᵀw0‖",
             "Lemma 4.1",
-            "equal, so never 12 for 0 nor below 0",
+            "equal to the exact error, so never 12 where it is 0, and never negative",
             _check_made,
             _drop_last_term,
         ),
         Claim(
-            "So it is for random inputs and weights",
+            "The same for random inputs and weights",
             "Lemma 4.1",
             "equal to full enumeration",
             _check_drawn,

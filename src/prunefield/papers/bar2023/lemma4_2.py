@@ -1,4 +1,4 @@
-"""The item `bar2023/lemma4.2`: the error at initialisation for Gaussian inputs."""
+"""Lemma 4.2 of bar2023: the error at initialisation for Gaussian inputs."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 DRAWS: dict[Scale, int] = {"smoke": 400, "laptop": 4000, "paper": 20_000}  # as in theorem4.4, to share runs
 DIMENSIONS = (2, 3, 4, 6, 10, 30, 100, 1000)
 NOTE = (
-    "the proof takes (Σ a_k)² ≤ Σ a_k² for a_k ≥ 0; exact is (c_n/s)(‖w0‖₁² − ‖w0‖²), and the print holds iff "
+    "the proof takes (Σ a_k)² ≤ Σ a_k² for a_k ≥ 0; the exact error is (c_n/s)(‖w0‖₁² − ‖w0‖²), and the printed "
+    "bound holds iff "
     "‖w0‖₁²/‖w0‖² ≤ 1 + 1/c_n: always for d ≤ 2"
 )
 
@@ -47,7 +48,9 @@ def _check_drawn(table: Frame) -> Verdict:
         parts.append(f"{rates} % of draws at n={n}")
     dimensions = "/".join(str(d) for d in sorted(rows["dimension"].unique()))
     last = rows.query("dimension == 100 and examples == 128").iloc[0]
-    seen = f"fails in {', '.join(parts)} for d={dimensions}; at d=100 the error is {last['ratio']:.0f} × the print"
+    seen = (
+        f"fails in {', '.join(parts)} for d={dimensions}; at d=100 the error is {last['ratio']:.0f} × the printed bound"
+    )
     return _judge(int(rows["failures"].sum()), int(rows["corrected_failures"].sum()), seen, int(rows["draws"].sum()))
 
 
@@ -66,12 +69,12 @@ class Lemma4_2(Item):
 
     title = "Lemma 4.2: the error at initialisation, Gaussian inputs"
     open_choices = (
-        "Weights: the lemma is for any; w0 ~ N(0, I) with n = 1 and 128 were chosen, and equal weights.",
-        "The error of drawn weights is the closed form, which enumeration and quadrature confirm for equal ones.",
+        "Weights: the lemma is for any; w0 ~ N(0, I) with n = 1 and 128, and equal weights, were chosen.",
+        "The error for random weights is the closed form, which enumeration and quadrature confirm for equal weights.",
     )
     claims = (
         Claim("The error is at most (1/s)‖w0‖²", "Lemma 4.2", "no counterexample", _check_made, _exchange),
-        Claim("So it is for random weights in every dimension", "Lemma 4.2", "0 % failures", _check_drawn, _exchange),
+        Claim("The same for random weights in every dimension", "Lemma 4.2", "0 % failures", _check_drawn, _exchange),
         Claim("It holds for two weights", "Lemma 4.2, d = 2", "0 failures", _check_plane, _exchange),
     )
 
@@ -108,7 +111,7 @@ class Lemma4_2(Item):
         return pd.DataFrame(rows)
 
     def ideal(self) -> Frame:
-        """The print is never broken: equal weights have 0.9 of ‖w0‖²/s = d, and drawn ones no failures."""
+        """The printed bound always holds: equal weights have 0.9 of ‖w0‖²/s = d, and random ones no failures."""
         import pandas as pd
 
         drawn = [(d, n) for n in (1, 128) for d in DIMENSIONS]
@@ -134,7 +137,7 @@ class Lemma4_2(Item):
         made = table.query("source == 'enumeration'")
         right.plot(made["dimension"], made["ratio"], "k*", label="equal weights, enumerated")
         right.axhline(1, color="black", linewidth=1)
-        left.set(xscale="log", xlabel="dimension d", ylabel="draws where the print fails (%)")
+        left.set(xscale="log", xlabel="dimension d", ylabel="draws that violate the printed bound (%)")
         right.set(xscale="log", yscale="log", xlabel="dimension d", ylabel="exact error ÷ printed bound (median)")
         left.legend()
         right.legend()

@@ -1,4 +1,4 @@
-"""The item `bar2023/lemma4.3`: a mask made from other inputs and other weights."""
+"""Lemma 4.3 of bar2023: a mask made from other inputs and other weights."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -20,7 +20,8 @@ def _check_bound(table: Frame) -> Verdict:
     rows = table.query("not made")
     broken = int((rows["exact"] > rows["bound"] * (1 + EXACT)).sum())
     seen = (
-        f"broken in {broken} of {len(rows)} cases; the error is at most {(rows['exact'] / rows['bound']).max():.4f} of"
+        f"violated in {broken} of {len(rows)} cases; the error is at most "
+        f"{(rows['exact'] / rows['bound']).max():.4f} of"
     )
     return Verdict("reproduced" if broken == 0 else "not reproduced", f"{seen} the bound", len(rows))
 
@@ -41,7 +42,7 @@ def _check_support(table: Frame) -> Verdict:
         return Verdict("reproduced", seen, len(rows))
     rest = table.query("not made")
     mended = bool(np.isfinite(rest["bound"]).all() and (rest["exact"] <= rest["bound"] * (1 + EXACT)).all())
-    note = "it needs ‖X̃_(k)‖|w0_k| > 0 wherever ‖X_(k)‖w⋆_k ≠ 0: a weight that is never kept is lost at any density"
+    note = "it needs ‖X̃_(k)‖|w0_k| > 0 wherever ‖X_(k)‖w⋆_k ≠ 0: a weight that is never kept is lost at every density"
     return Verdict("corrected" if mended else "not reproduced", seen, len(rows), note)
 
 
@@ -57,7 +58,7 @@ class Lemma4_3(Item):
     open_choices = (
         SMALL,
         "X̃ is drawn like X and independently of it, w⋆ = w0 + N(0, I).",
-        "The ladder d = 10, 100, 1000 (n = 8, s = 8) uses the identity.",
+        "For d = 10, 100, 1000 (n = 8, s = 8) the identity is used.",
     )
     claims = (
         Claim(
@@ -68,16 +69,16 @@ class Lemma4_3(Item):
             _optimal,
         ),
         Claim(
-            "It is equal if ‖Xᵀw⋆‖²/s is taken off",
+            "It is an equality after subtracting ‖Xᵀw⋆‖²/s",
             "Appendix B.2",
             "equal to full enumeration",
             _check_equality,
             _optimal,
         ),
         Claim(
-            "So it is for all w0 and w⋆",
+            "The bound holds for all w0 and w⋆",
             "Lemma 4.3",
-            "a finite bound for all w0",
+            "a finite bound for every w0",
             _check_support,
             lambda table: table.assign(bound=np.inf),  # in every case a weight that is never kept
         ),

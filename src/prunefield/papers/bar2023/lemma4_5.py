@@ -1,4 +1,4 @@
-"""The item `bar2023/lemma4.5`: masks drawn uniformly."""
+"""Lemma 4.5 of bar2023: masks drawn uniformly."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ SENSES = {
 def _check_bound(table: Frame) -> Verdict:
     broken = int((table["enumerated"] > table["bound"] * (1 + EXACT)).sum())
     gap = (table["enumerated"] / table["replaced"] - 1).abs().max()
-    seen = f"broken in {broken} of {len(table)} cases; ((d−1)/s)‖w⋆‖² is the enumerated error to {gap:.0e}"
+    seen = f"violated in {broken} of {len(table)} cases; ((d−1)/s)‖w⋆‖² is the enumerated error to {gap:.0e}"
     good = broken == 0 and gap < 1e-8
     return Verdict("reproduced" if good else "not reproduced", seen, len(table))
 
@@ -52,8 +52,9 @@ class Lemma4_5(Item):
 
     title = "Lemma 4.5: the error of uniform masks"
     open_choices = (
-        "Uniformly at random is, as in the proof, Algorithm 1 with p = 1/d; subsets of s weights are shown beside it.",
-        "Weights are those of theorem4.4's enumerations, whose runs are shared.",
+        "'Uniformly at random' is, as in the proof, Algorithm 1 with p = 1/d; subsets of s weights are shown for "
+        "comparison.",
+        "The weights and runs are those of theorem4.4's enumerations.",
     )
     claims = (
         Claim(
@@ -64,7 +65,7 @@ class Lemma4_5(Item):
             lambda table: table.assign(bound=table["bound"] / table["dimension"]),
         ),
         Claim(
-            "However the mask is drawn uniformly",
+            "The same for every way of drawing the mask uniformly",
             "Lemma 4.5",
             "no counterexample",
             _check_senses,

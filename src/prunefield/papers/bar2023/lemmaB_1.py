@@ -1,4 +1,4 @@
-"""The item `bar2023/lemmaB.1`: the mean of masked features."""
+"""Lemma B.1 of bar2023: the mean of masked features."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ def _check_support(table: Frame) -> Verdict:
 
 
 def _binary(table: Frame) -> Frame:
-    """The same weights kept, as they are."""
+    """The same weights kept without rescaling."""
     return table.assign(mean_gap=table["binary_mean_gap"])
 
 

@@ -1,4 +1,4 @@
-"""The item `bar2023/lemmaB.2`: the variance of masked features."""
+"""Lemma B.2 of bar2023: the variance of masked features."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def _check_variance(table: Frame) -> Verdict:
     gap = table["variance_gap"].max()
     seen = f"variance over all outcomes and formula agree to {gap:.0e} of the formula's first term"
-    note = "the proof's last line uses Lemma B.1, where it names B.2"
+    note = "the last line of the proof uses Lemma B.1 but cites B.2"
     return Verdict("reproduced" if gap < EXACT else "not reproduced", seen, len(table), note)
 
 

@@ -1,4 +1,4 @@
-"""The item `bar2023/section5`: SynFlow as sketching, in the linear model."""
+"""Section 5 of bar2023: SynFlow's scores in the linear model."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -28,11 +28,12 @@ def _check_chi(table: Frame) -> Verdict:
     chi, ones = table["chi_excess"], table["ones_excess"]
     wins, n = int((chi < ones).sum()), int(table["examples"].iloc[0])
     seen = (
-        f"other inputs' norms (χ) beat ones in {wins} of {len(table)} cases; median error ÷ optimum {chi.median():.5f}"
+        f"the norms of other inputs (χ) beat ones in {wins} of {len(table)} cases; median error ÷ optimum "
+        f"{chi.median():.5f}"
     )
     seen += f" with χ, {ones.median():.5f} with ones"
     note = f"on average over X at n = {n} the error is 1 with ones, {norm_constant(n):.4f} with the norms of X itself, "
-    note += f"{fresh_constant(n):.4f} with those of other inputs, times (‖w‖₁² − ‖w‖²)/s: fresh χ only adds noise"
+    note += f"{fresh_constant(n):.4f} with those of other inputs, times (‖w‖₁² − ‖w‖²)/s: new χ inputs only add noise"
     return Verdict("reproduced" if wins > 0.5 * len(table) else "not reproduced", seen, len(table), note)
 
 
@@ -44,7 +45,8 @@ def _check_sampling(table: Frame) -> Verdict:
     )
     good = bool((table["drawn"] < table["hard"]).mean() > 0.5 or (table["sketched"] < table["hard"]).mean() > 0.5)
     note = (
-        "a binary mask has the error Σ(1−π_k)w_k², least for the largest |w_k|; Algorithm 1 is worse than an empty mask"
+        "a binary mask has the error Σ(1−π_k)w_k², which is smallest for the largest |w_k|; Algorithm 1 is worse "
+        "than an empty mask"
     )
     return Verdict("reproduced" if good else "not reproduced", seen, len(table), note)
 
@@ -52,14 +54,15 @@ def _check_sampling(table: Frame) -> Verdict:
 class Section5(Item):
     """bar2023, Section 5 (Eqs. 3 and 4): SynFlow's scores of a linear model, and the probabilities of Eq. 2."""
 
-    title = "Section 5: SynFlow is sketching in the linear model"
+    title = "Section 5: SynFlow's scores in the linear model"
     open_choices = (
-        "X ~ N(0, I)/√128, w ~ N(0, I), d = 1000; the scores are those of the shipped `synflow` on a linear layer.",
-        "The advice of χ inputs and of sampling is read as: a smaller error than ones, and than the largest scores.",
+        "X ~ N(0, I)/√128, w ~ N(0, I), d = 1000; the scores are those of `synflow` in this package on a linear layer.",
+        "The advice to use χ inputs and sampling is tested as: a smaller error than with ones, and than with the "
+        "largest scores.",
     )
     claims = (
         Claim(
-            "With the input ‖X_(i)‖ SynFlow's scores are proportional to p0, so Section 4 holds for it",
+            "With the input ‖X_(i)‖, SynFlow's scores are proportional to p0, so that Section 4 applies to it",
             "Section 5, Eq. 4",
             "equal",
             _check_equivalence,
@@ -75,7 +78,7 @@ class Section5(Item):
         Claim(
             "SynFlow should be applied with random sampling",
             "Section 5",
-            "a smaller error than the largest scores",
+            "a smaller error than with the largest scores",
             _check_sampling,
             lambda table: table.assign(drawn=table["even"], sketched=1.0),
         ),
@@ -88,7 +91,7 @@ class Section5(Item):
         return tabulate(results)
 
     def ideal(self) -> Frame:
-        """Norms give p0 and χ nearly so, ones less; and of the binary masks sampled ones have the least error."""
+        """Norms give p0, χ nearly so, ones less; of the binary masks, sampled ones have the smallest error."""
         import pandas as pd
 
         table = pd.DataFrame({"density": DENSITIES}).assign(examples=128, norms_gap=0.0, ones_gap=0.1, flow_formula=0.0)

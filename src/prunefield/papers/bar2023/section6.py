@@ -1,4 +1,4 @@
-"""The item `bar2023/section6`: SNIP as sketching, in the linear model."""
+"""Section 6 of bar2023: SNIP's scores in the linear model."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ LABELS = (0.1, 1.0, 10.0)
 def _check_single(table: Frame) -> Verdict:
     rows = table.query("data == 'single'")
     gaps, excess = rows.groupby("label")["snip_gap"].max(), rows["snip_excess"].max()
-    seen = f"normalised scores and p0 differ by {gaps.max():.0e} of its maximum for labels of deviation "
+    seen = f"normalised scores and p0 differ by {gaps.max():.0e} of its maximum for labels of standard deviation "
     seen += f"{'/'.join(f'{label:g}' for label in gaps.index)}; error of Algorithm 1 ÷ optimum {excess:.10f}"
     good = gaps.max() < EXACT and abs(excess - 1) < EXACT
     return Verdict(
@@ -46,18 +46,19 @@ def _check_need(table: Frame) -> Verdict:
 
 
 def _dense(table: Frame) -> Frame:
-    """Dense data passed off as sparse."""
+    """Dense data relabelled as sparse."""
     return table.query("data == 'dense'").assign(data="single")
 
 
 class Section6(Item):
     """bar2023, Section 6: SNIP's scores of a linear model with the ℓ1 loss, and the probabilities of Eq. 2."""
 
-    title = "Section 6: SNIP is sketching in the linear model with sparse data"
+    title = "Section 6: SNIP's scores in the linear model with sparse data"
     open_choices = (
-        "d = 1000, n = 128, w ~ N(0, I), labels Gaussian; scores: the shipped `snip` on a linear layer.",
+        "d = 1000, n = 128, w ~ N(0, I), Gaussian labels; the scores are those of `snip` in this package on a linear "
+        "layer.",
         "Sparse data: for each feature one example, chosen uniformly, has a Gaussian entry, all others zero.",
-        "That sparse data is needed is read as: dense data gives an error at least 5 % above the optimum.",
+        "The need for sparse data is tested as: dense data gives an error at least 5 % above the optimum.",
     )
     claims = (
         Claim(
@@ -70,7 +71,7 @@ class Section6(Item):
         Claim(
             "g_j = (1/n)|w_j| Σ_i sign(x_iᵀw − y_i)x_ij",
             "Section 6",
-            "equal to the score",
+            "equal to the computed score",
             _check_formula,
             # p0 instead of either formula, which it is for sparse data alone
             lambda table: table.assign(snip_printed=table["snip_gap"], snip_formula=table["snip_gap"]),

@@ -9,9 +9,9 @@ WHERE = "Table 4, App. A"
 
 
 class Table4(Table):
-    """Supervised SNIP against sparse data, with and without a sampled mask (bar2023, Table 4)."""
+    """Supervised SNIP against SNIP on sparse random data with a sampled mask (bar2023, Table 4)."""
 
-    title: ClassVar[str] = "SNIP without labels, on sparse data with a sampled mask, against SNIP with them"
+    title: ClassVar[str] = "Table 4: SNIP with labelled data, and on sparse random data with a sampled mask"
     columns: ClassVar[tuple[str, ...]] = ("SNIP (supervised)", "SNIP + sparse + rand", "SNIP + normal")
     comparisons: ClassVar[tuple[Comparison, ...]] = (
         Comparison("SNIP (supervised)", "SNIP + sparse + rand", "Most results are better than with labels", WHERE),

@@ -1,4 +1,4 @@
-"""The item `bar2023/theorem4.4`: the error of a mask made at initialisation and applied after training."""
+"""Theorem 4.4 of bar2023: the error of a mask made at initialisation and applied after training."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -62,7 +62,7 @@ def _check_counterexample(table: "DataFrame") -> Verdict:
     observed = (
         f"w0={worst['start']}, w⋆={worst['end']}, s={worst['kept']:.0f}: error {errors}; printed bound "
         f"{worst['printed']:.3f}, corrected {worst['minimum']:.2f} (with the sum {worst['sum']:.2f}); "
-        f"printed one broken in {broken['printed']} of {len(rows)} cases, corrected ones in "
+        f"the printed bound is violated in {broken['printed']} of {len(rows)} cases, the corrected ones in "
         f"{broken['minimum']} and {broken['sum']}"
     )
     return _judge(broken, observed, len(rows))
@@ -85,8 +85,8 @@ def _judge(broken: dict[str, int], observed: str, n: int) -> Verdict:
     if broken["sum"] or broken["minimum"]:
         return Verdict("not reproduced", observed, n)
     note = (
-        "the proof puts ‖Δ‖²/‖w0‖_∞ above Σ Δ_k²/|w0_k|, which is never smaller; with that sum (and c_n in front), or "
-        "with min|w0_k| for ‖w0‖_∞, the bound holds"
+        "the proof bounds Σ Δ_k²/|w0_k| from above by ‖Δ‖²/‖w0‖_∞, which is never larger; with that sum (and c_n in "
+        "front), or with min|w0_k| instead of ‖w0‖_∞, the bound holds"
     )
     return Verdict("corrected", observed, n, note)
 
@@ -123,9 +123,7 @@ def _check_factor(table: "DataFrame") -> Verdict:
         f"at w⋆=w0 and d={np.exp(logs[-1]):.0f} the bound is {bounds[-1]:.3f} and the error {errors[-1]:.3f} of the "
         f"uniform one; they change as d^{slopes[0]:.2f} and d^{slopes[1]:.2f}"
     )
-    note = (
-        "for Gaussian weights ‖w0‖₁² ≈ (2/π)·d·‖w0‖²: the factor d is still in it, and 2/π ≈ 0.637 is all that is won"
-    )
+    note = "for Gaussian weights ‖w0‖₁² ≈ (2/π)·d·‖w0‖²: the factor d remains, and the only gain is 2/π ≈ 0.637"
     status = "reproduced" if max(slopes) < -0.5 else "not reproduced"
     return Verdict(status, observed, _total(rows, "draws"), note)
 
@@ -133,7 +131,7 @@ def _check_factor(table: "DataFrame") -> Verdict:
 def _check_optimal(table: "DataFrame") -> Verdict:
     start, later = _drawn(table, "== 0"), _drawn(table, "> 0")
     losses, n = _total(start, "uniform_losses"), _total(start, "draws")
-    observed = f"p0 loses to uniform chances in {losses} of {n} draws at w⋆=w0"
+    observed = f"p0 loses to uniform probabilities in {losses} of {n} draws at w⋆=w0"
     note = f"only there: for {_taus(later)} p0 loses in {_rates(later, 'uniform_losses')} of draws"
     return Verdict("reproduced" if losses == 0 else "not reproduced", observed, n, note)
 
@@ -153,7 +151,7 @@ def _exchange(table: "DataFrame") -> "DataFrame":
 
 
 def _far_for_start(table: "DataFrame") -> "DataFrame":
-    """The farthest weights passed off as the initial ones."""
+    """The farthest weights relabelled as the initial ones."""
     return table.query("tau == tau.max()").assign(tau=0.0)
 
 
@@ -167,7 +165,7 @@ class Theorem44(Item):
 
     title = "Theorem 4.4: the error of a mask made from w0 and applied to w⋆"
     open_choices = (
-        "Weights: the theorem is for any; w0 ~ N(0, I), w⋆ = w0 + τ·N(0, I), n = 128 were chosen, and hand-made pairs.",
+        "Weights: the theorem is for any; w0 ~ N(0, I), w⋆ = w0 + τ·N(0, I), n = 128, and hand-made pairs were chosen.",
         "Inputs: as in the proof, the mask is made from the X on which the error is measured; the statement is silent.",
         "Weights with w0_k = 0, for which the mask is biased, are excluded by the proof but not by the statement.",
     )
@@ -180,7 +178,7 @@ class Theorem44(Item):
             _exchange,
         ),
         Claim(
-            "So it is for random weights, whatever their dimension and however far they move",
+            "The same for random weights of any dimension, however far they move",
             "Theorem 4.4",
             "0 % failures",
             _check_random_weights,
@@ -202,7 +200,7 @@ class Theorem44(Item):
             lambda table: table.assign(bounds_ratio_median=1.0, uniform_ratio_median=1.0),
         ),
         Claim(
-            "p0 is the optimal probability to sample the mask at initialisation",
+            "p0 is the optimal probability for sampling the mask at initialisation",
             "Section 4",
             "never worse than uniform",
             _check_optimal,
@@ -280,6 +278,6 @@ class Theorem44(Item):
         ends = [min(tensors["exact"].min(), tensors["printed"].min()), tensors["exact"].max()]
         cloud.plot(ends, ends, color="black", linewidth=1, label="error = bound")
         cloud.set(xscale="log", yscale="log", xlabel="bound", ylabel="exact error", ylim=(ends[0] / 8, None))
-        cloud.set_title("d = 100, τ = 1: broken above the line")
+        cloud.set_title("d = 100, τ = 1: violated above the line")
         cloud.legend(fontsize=9, loc="lower right", framealpha=0.9)
         return figure

@@ -1,4 +1,4 @@
-"""The item `bar2023/theorem7.2`: sketched masks in the tangent of a network, over training."""
+"""Theorem 7.2 of bar2023: sketched masks in the tangent of a network, over training."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ def _check_bound(table: Frame) -> Verdict:
     rows = _smooth(table)
     broken = int((rows["exact"] > rows["printed"]).sum())
     share = (rows["exact"] / rows["printed"]).max()
-    seen = f"broken at {broken} of {len(rows)} recorded times; the error is at most {share:.0e} of the bound"
+    seen = f"violated at {broken} of {len(rows)} recorded times; the error is at most {share:.0e} of the bound"
     return Verdict("reproduced" if broken == 0 else "not reproduced", seen, len(rows))
 
 
@@ -37,7 +37,7 @@ def _check_informative(table: Frame) -> Verdict:
     useful = int((rows["printed"] < rows["power"]).sum())
     ratio = (rows["printed"] / rows["power"]).groupby(rows["parameters"]).min()
     parts = ", ".join(f"{ratio[d]:.0e} at d={d}" for d in ratio.index)
-    seen = f"below the error of keeping nothing at {useful} of {len(rows)} times; least bound ÷ that error: {parts}"
+    seen = f"below the error of keeping nothing at {useful} of {len(rows)} times; smallest bound ÷ that error: {parts}"
     dead = int((relu["dead"] > 0).sum())
     note = f"F(J0) = ∞ in {dead} of {len(relu)} ReLU networks, which have parameters that no example reaches; and "
     note += "for d ≥ 4, s ≤ d the bound can be shown to exceed K²(‖θ0‖ + D)² ≥ ‖J(θt)θt‖² at all times"
@@ -47,7 +47,7 @@ def _check_informative(table: Frame) -> Verdict:
 def _check_distance(table: Frame) -> Verdict:
     rows = _smooth(table)
     broken, share = int((rows["distance"] > rows["reach"]).sum()), rows["distance"].max()
-    seen = f"broken at {broken} of {len(rows)} times; the distance is at most {share:.2f}, the bound at least "
+    seen = f"violated at {broken} of {len(rows)} times; the distance is at most {share:.2f}, the bound at least "
     seen += f"{rows['reach'].min():.2g}"
     return Verdict("reproduced" if broken == 0 else "not reproduced", seen, len(rows))
 
@@ -56,11 +56,15 @@ def _check_identity(table: Frame) -> Verdict:
     gap = (table["enumerated"] / table["exact"] - 1).abs().max()
     rows = _smooth(table)
     wrong = int((rows["exact"] > rows["bound"] * (1 + 1e-10)).sum())
-    seen = f"s × error is the sum over all d masks of one draw to {gap:.0e}; the proof's first ≤ broken {wrong} times"
+    seen = (
+        f"s × error is the sum over all d masks of one draw to {gap:.0e}; the first ≤ of the proof is violated "
+        f"{wrong} times"
+    )
     last = rows.groupby(["width", "seed"]).last()
     lost = int((last["exact"] > last["even"]).sum())
     note = (
-        f"at the end the mask of the initialisation loses to uniform chances in {lost} of {len(last)} networks, and to "
+        f"at the end the mask made at initialisation loses to uniform probabilities in {lost} of {len(last)} "
+        "networks, and to "
     )
     note += f"keeping nothing in {int((last['exact'] > last['power']).sum())}"
     good = gap < 1e-8 and wrong == 0
@@ -73,11 +77,11 @@ class Theorem7_2(Item):
     title = "Theorem 7.2: sketching the tangent of a network"
     open_choices = (
         "Networks: 4 Gaussian inputs, one hidden layer, 1 output, no biases, weights of variance 1/fan-in, 6 examples "
-        "with Gaussian labels; s = √d rounded. The paper runs none.",
+        "with Gaussian labels; s = √d rounded. The paper reports no experiment.",
         "Constants are measured: K from the recorded Jacobians (norm and slope from θ0; at least 1), R0 = ‖f0 − y‖, "
         "λ_min of J(θ0)J(θ0)ᵀ. A larger K would only make the bound larger.",
         "The paper defines the kernel both as ∇f∇fᵀ and as (1/n)JJᵀ; the first is used, with J = ∇f.",
-        "That a bound says something is read as: it is below ‖J(θt)θt‖², the error of keeping nothing.",
+        "A bound counts as informative if it is below ‖J(θt)θt‖², the error of keeping nothing.",
     )
     claims = (
         Claim(
@@ -102,7 +106,7 @@ class Theorem7_2(Item):
             lambda table: table.assign(reach=table["distance"] / 2),
         ),
         Claim(
-            "Lemma 4.3 holds with the Jacobian in the place of the inputs",
+            "Lemma 4.3 holds with the Jacobian instead of the inputs",
             "Appendix B.6",
             "equal to full enumeration",
             _check_identity,
@@ -134,7 +138,9 @@ class Theorem7_2(Item):
         )
 
     def ideal(self) -> Frame:
-        """Error 1 ≤ Lemma 4.3 1.5 ≤ printed bound 2 < 4 of keeping nothing, at all times; equal chances have 3."""
+        """Error 1 ≤ Lemma 4.3 1.5 ≤ printed bound 2 < 4 of keeping nothing, at all times; uniform probabilities have
+        3.
+        """
         import pandas as pd
 
         nets = [("tanh", width) for width in WIDTHS["smoke"]] + [("relu", DRAWN_WIDTH)]

@@ -24,7 +24,7 @@ class Settings(NamedTuple):
     noise: float  # rate/batch of the authors
 
     def seeds(self, count: int) -> range:
-        """The authors' seed and the ones after it: each has an initialisation and a stream of data of its own."""
+        """The authors' seed and the ones after it: each has its own initialisation and data stream."""
         return range(self.seed, self.seed + count)
 
 
@@ -48,7 +48,7 @@ def number_init(run: Neuron | Flow, index: int) -> int:
 
 
 def compare_noise(run: Neuron | Flow) -> float:
-    """Rate/batch, to which the noise of the steps is proportional, as a multiple of the authors'; 0 for a flow."""
+    """Rate/batch, which sets the noise of the steps, as a multiple of the authors'; 0 for a flow."""
     panel = next((panel for panel in PANELS if panel.task == run.task), None)
     return run.rate / run.batch / panel.noise if panel and isinstance(run, Neuron) else 0.0
 
@@ -89,5 +89,5 @@ def integrate() -> list[Flow]:
 
 
 def compare() -> tuple[Flow, Flow]:
-    """Gaussian data, for which Eq. 5 is exact as well, and Ising data, which localise; the latter is a run of fig3."""
+    """Gaussian data, for which Eq. 5 is also exact, and Ising data, which localise; the latter is a run of fig3."""
     return Flow(task=Gaussian(), time=LONG, record_every=25.0), Flow(task=Ising(), time=100.0, record_every=5.0)

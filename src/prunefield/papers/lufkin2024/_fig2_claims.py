@@ -1,6 +1,6 @@
 """The claims of `lufkin2024/fig2`, as pure functions of its table.
 
-Before anything was run: agreement is within 5 standard errors at every distance and in every bin.
+Criterion, set before anything was run: agreement within 5 standard errors at every distance and in every bin.
 """
 
 import math
@@ -41,12 +41,12 @@ def _check_agreement(quantity: str):
 
 
 def _swap_labels(table: "DataFrame") -> "DataFrame":
-    """What was seen of one lengthscale in the place of the other."""
+    """The observations of one lengthscale instead of the other."""
     return _exchange(table, ["model", "quantity", "at"], lambda table: table.assign(label=1 - table["label"]))
 
 
 def _swap_models(table: "DataFrame") -> "DataFrame":
-    """What was seen of one model in the place of the next."""
+    """The observations of one model instead of the next."""
     following = dict(zip(MODELS, [*MODELS[1:], MODELS[0]], strict=True))
     return _exchange(
         table, ["label", "quantity", "at"], lambda table: table.assign(model=table["model"].replace(following))
@@ -64,7 +64,7 @@ def _at(table: "DataFrame", model: str, distance: int) -> "DataFrame":
 
 
 def _check_equilibrium(table: "DataFrame") -> Verdict:
-    """At d = 4 and d = 8: does the short Markov chain, does the exact sampler have the correlations of the law?"""
+    """Do the short Markov chain and the exact sampler have the right correlations at d = 4 and d = 8?"""
     found = {model: [_at(table, model, d).iloc[0] for d in (4, 8)] for model in ("Ising", GIBBS)}
     off = {model: [float(_deviate(_at(table, model, d))[0]) for d in (4, 8)] for model in found}
     seen = "; ".join(
@@ -76,7 +76,7 @@ def _check_equilibrium(table: "DataFrame") -> Verdict:
     right = all(abs(value) <= BOUND for value in off["Ising"])
     chain = all(abs(value) <= BOUND for value in off[GIBBS])
     status = "not reproduced" if not right else "reproduced" if chain else "corrected"
-    note = "10 sweeps are too few at J = 1.2, whose correlations need some 60; the exact sampler has them."
+    note = "10 sweeps are too few at J = 1.2, where about 60 are needed; the exact sampler has the right correlations."
     return Verdict(status, observed, 4, note if status == "corrected" else "")
 
 
@@ -86,13 +86,13 @@ def _check_sign(table: "DataFrame") -> Verdict:
     positive, negative = (abs(row["seen"] - sign * size) / error <= BOUND for sign in (1, -1))
     status = "reproduced" if negative else "corrected" if positive else "not reproduced"
     observed = f"neighbours at J = 1.2: {row['seen']:+.4f} ± {error:.4f}, against ±tanh J = ±{size:.4f}"
-    note = "With the printed sign a larger J would make neighbours differ; the law meant is exp(+J Σ xᵢxᵢ₊₁)."
+    note = "With the printed sign a larger J would make neighbours differ; exp(+J Σ xᵢxᵢ₊₁) is meant."
     return Verdict(status, observed, 1, note if status == "corrected" else "")
 
 
 CLAIMS = (
     Claim(
-        "Samples have circulant covariances that fall with the distance, longer for the longer lengthscale",
+        "Samples have circulant covariances that decay with distance, more slowly for the longer lengthscale",
         "§2.2; Fig. 2, third column",
         "the closed forms of the models, within 5 standard errors",
         _check_agreement("correlation"),

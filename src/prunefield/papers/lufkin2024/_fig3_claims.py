@@ -1,7 +1,7 @@
 """The claims of `lufkin2024/fig3`, as pure functions of its table.
 
-A field of N sites has the inverse participation ratio (IPR) 1/N if it is flat, 1.5/N if it is a sinusoid and about
-3/N if it is noise. So, before anything was run: localised is at least 6/N, not localised at most 3/N.
+A field of N sites has the inverse participation ratio (IPR) 1/N if it is flat, 1.5/N if it is a sinusoid and about 3/N
+if it is noise. Criteria, set before anything was run: localised is at least 6/N, not localised at most 3/N.
 """
 
 from math import comb
@@ -25,7 +25,7 @@ def pick(table: "DataFrame", model: str, source: str) -> "DataFrame":
 
 
 def put(table: "DataFrame", model: str, other: str) -> "DataFrame":
-    """The table with the rows of `other` in the place of those of `model`."""
+    """The table with the rows of `other` instead of those of `model`."""
     return _join(table.query("model != @model"), table.query("model == @other").assign(model=model))
 
 
@@ -77,7 +77,7 @@ def _both_local(table: "DataFrame") -> "DataFrame":
 
 
 def _pairs(table: "DataFrame", model: str, source: str) -> "DataFrame":
-    """Simulated and integrated fields of the same first weights side by side, one row for each pair."""
+    """Simulated and integrated fields of the same initialisation side by side, one row for each pair."""
     return pick(table, model, "simulated").merge(pick(table, model, source), on="init", suffixes=("", "_flow"))
 
 
@@ -111,14 +111,14 @@ def _check_peaks(table: "DataFrame") -> Verdict:
     exact, close = (_reach(count, n) for count in (same, near))
     status = "reproduced" if exact >= 0.05 else "corrected" if close >= 0.05 else "not reproduced"
     note = (
-        f"P(so few | 26/28) = {exact:.2g} for equal, {close:.2g} for within ±1 (cubic φ, largest batch). The only "
-        "sweep of 28 in the authors' history is of NLGP data, and there 26 is the count within ±1."
+        f"P(this few | 26/28) = {exact:.2g} for equal, {close:.2g} for within ±1 (cubic φ, largest batch). The only "
+        "sweep of 28 in the authors' code history uses NLGP data, and there 26 is the count within ±1."
     )
     return Verdict(status, seen, n, note)
 
 
 def _shift_peaks(table: "DataFrame") -> "DataFrame":
-    """Each flow is compared with the simulation of the next first weights."""
+    """Each flow is compared with the simulation of the next initialisation."""
     flow = table["source"] != "simulated"
     shifted = table.copy()
     shifted.loc[flow, "init"] = (table.loc[flow, "init"] + 1) % (table["init"].max() + 1)
@@ -166,8 +166,8 @@ def _check_kurtosis(table: "DataFrame") -> Verdict:
         return Verdict("reproduced", observed, 3)
     good = all(abs(values[model] - right[model]) < 5e-5 for model in right)
     note = (
-        f"3.86 is what a cut of the law at |x| ≤ 10 gives ({cut:.4f}) and what one sample may give: for k < 8 the "
-        "kurtosis of a sample has infinite variance. 2.99 is a sample's value too."
+        f"Truncating the distribution at |x| ≤ 10 gives 3.86 ({cut:.4f}), and so may a single sample: for k < 8 the "
+        "sample kurtosis has infinite variance. 2.99 is a sample value too."
     )
     return Verdict("corrected" if good else "not reproduced", observed, 3, note)
 
@@ -184,8 +184,8 @@ def _check_amplitude(table: "DataFrame") -> Verdict:
         )
     agree, larger = (all(low <= ratio <= high for ratio in ratios) for low, high in ((0.8, 1.25), (1.5, np.inf)))
     note = (
-        "With the ½ of Eq. 5 before φ the integrated field is as large as the simulated one. Without it, as in the "
-        "authors' integrator, it is twice as large, which suffices to explain the printed panels."
+        "With the factor ½ of Eq. 5 before φ, the integrated field is as large as the simulated one. Without it, as "
+        "in the authors' integrator, it is twice as large, which is enough to explain the printed panels."
     )
     status = "reproduced" if larger else "corrected" if agree else "not reproduced"
     return Verdict(
@@ -231,9 +231,9 @@ CLAIMS = (
         _both_local,
     ),
     Claim(
-        "On Ising data the peak of the integrated field is exactly where that of the simulated one is",
+        "On Ising data the integrated and the simulated field peak at exactly the same site",
         "§4.2",
-        "26 of 28 first weights (93 %)",
+        "26 of 28 initialisations (93 %)",
         _check_peaks,
         _shift_peaks,
         decided_at="laptop",

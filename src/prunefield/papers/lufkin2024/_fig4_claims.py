@@ -1,7 +1,7 @@
 """The claims of `lufkin2024/fig4`, as pure functions of its table.
 
-Before anything was run: not localised is an IPR of at most 3/N; a constant is right within 10 %; a flow that is a
-sinusoid to 5 % is over, and the neuron must then be there, too.
+Criteria, set before anything was run: not localised is an IPR of at most 3/N; a constant agrees within 10 %; a flow
+that is a sinusoid to within 5 % has converged, and the neuron must then have converged too.
 """
 
 from typing import TYPE_CHECKING
@@ -55,13 +55,13 @@ def _summarise(errors: np.ndarray) -> str:
 
 
 def _check_constant(table: "DataFrame") -> Verdict:
-    """Where the flow is over, the neuron has the constant of Proposition 3.3."""
+    """Where the flow has converged, the neuron has the constant of Proposition 3.3."""
     pair = ["model", "init"]
     fields = table.query("source == 'simulated' and model in [@SHELL, @EXTREME]")
     flow = table.query("source == 'flow'").merge(fields[pair], on=pair)
     rows = fields.merge(flow.query("frequency == 0 and error <= @OVER")[pair], on=pair)
     theory = flow.groupby("model")["height"].first()
-    seen = f"{len(rows)} of {len(flow)} flows are over; height " + ", ".join(
+    seen = f"{len(rows)} of {len(flow)} flows have converged; height " + ", ".join(
         f"{model} {rows.query('model == @model')['constant'].median():.4f} (theory {theory[model]:.4f})"
         for model in rows["model"].unique()
     )
@@ -71,7 +71,7 @@ def _check_constant(table: "DataFrame") -> Verdict:
 
 
 def _check_period(table: "DataFrame") -> Verdict:
-    """Is the field with period 1 on Student's t where learning ends, or only on the way?"""
+    """Is the field with period 1 on Student's t the end point of learning, or only a transient?"""
     counts = {
         source: part["frequency"].value_counts().to_dict()
         for source, part in table.query("model == @STUDENT").groupby("source")
@@ -85,8 +85,9 @@ def _check_period(table: "DataFrame") -> Verdict:
         return Verdict("reproduced", seen, len(rows))
     flat = bool(((rows["frequency"] == 0) & (rows["error"] <= OVER)).all())
     note = (
-        "A sinusoid with period 1 is a saddle of the exact flow, left at the rate 0.0448; the end is a constant. The "
-        "simulated field comes to no rest: rare large examples throw it from one low frequency to another."
+        "A sinusoid with period 1 is a saddle of the exact flow, with escape rate 0.0448; the flow ends at a "
+        "constant. The simulated field does not converge: rare large examples throw it from one low frequency to "
+        "another."
     )
     return Verdict("corrected" if flat else "not reproduced", seen, len(rows), note if flat else "")
 
@@ -105,7 +106,7 @@ CLAIMS = (
     ),
     *(
         Claim(
-            f"A sinusoid with an intercept fits the final field on {model} data up to a small relative error",
+            f"A sinusoid with an intercept fits the final field on {model} data with a small relative error",
             f"§4.3; Fig. 4 {panel}",
             f"{printed} of the ℓ2 norm (criterion: a median of at most 1.5 times that)",
             _check_error(model),
@@ -115,9 +116,9 @@ CLAIMS = (
         for model, panel, printed in PANELS
     ),
     Claim(
-        "On the shell and the extreme law the field becomes a constant near ±0.04",
+        "On the shell and the extreme distribution the field becomes a constant near ±0.04",
         "§4.3; Fig. 4 centre and right",
-        "−0.04 and +0.04 (criterion: within 10 % of Proposition 3.3 where the flow is over)",
+        "−0.04 and +0.04 (criterion: within 10 % of Proposition 3.3 where the flow has converged)",
         _check_constant,
         localise,
         decided_at="laptop",

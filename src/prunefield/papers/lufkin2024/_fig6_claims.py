@@ -28,8 +28,9 @@ def _check_sharp(table: "DataFrame") -> Verdict:
     local = [size for size in sizes if medians[size] >= LOCAL]
     status = "reproduced" if SIZE in local else "corrected" if local else "not reproduced"
     note = (
-        "The saved outputs of the authors' notebook are of N = 100, which is run from laptop scale on. The criterion "
-        "is that of the single neuron in Fig. 3: a Gaussian bump of 6.3 sites at half of its height, on 40 sites."
+        "The saved outputs of the authors' notebook have N = 100, which is run from laptop scale on. The criterion "
+        "is that of the single neuron in Fig. 3: a Gaussian bump with a full width at half maximum of 6.3 sites, on "
+        "40 sites."
     )
     return Verdict(status, seen, len(rows), note)
 
@@ -42,7 +43,7 @@ def _check_diffuse(table: "DataFrame") -> Verdict:
 def _check_low(table: "DataFrame") -> Verdict:
     wave = numbers(pick(table, SCM, "Kur(4)", SIZE), "wave") * SIZE
     limit = WHITE / 2 * SIZE
-    return count_signs(wave < limit, f"mean wave number {describe(wave)}, below {limit:g}, half of that of white noise")
+    return count_signs(wave < limit, f"mean wave number {describe(wave)}, below {limit:g}, half that of white noise")
 
 
 def _check_ica(data: str):
@@ -59,14 +60,14 @@ CLAIMS = (
     Claim(
         "The fields of a soft committee of 10 sigmoid units on Kur(10) data are localised",
         "Fig. 6 left; §4.4",
-        "localised; here: more units than chance above IPR·N = 3",
+        "localised; criterion: more units than expected by chance above IPR·N = 3",
         _check_local,
         put(SCM, "Kur(10)", "Kur(4)"),
     ),
     Claim(
-        "They are sharply localised, N being 40",
+        "They are sharply localised (N = 40)",
         "Fig. 6 left; §4.4",
-        "sharply localised; here: a median of IPR·N ≥ 6",
+        "sharply localised; criterion: a median IPR·N ≥ 6",
         _check_sharp,
         put(SCM, "Kur(10)", "Kur(4)"),
         decided_at="laptop",
@@ -74,14 +75,14 @@ CLAIMS = (
     Claim(
         "On Kur(4) data they are not localised",
         "Fig. 6 centre; §4.4",
-        "not localised; here: more units than chance at IPR·N ≤ 3",
+        "not localised; criterion: more units than expected by chance at IPR·N ≤ 3",
         _check_diffuse,
         put(SCM, "Kur(4)", "Kur(10)"),
     ),
     Claim(
         "On Kur(4) data they look like low-frequency oscillations",
         "Fig. 6 centre; §4.4",
-        "low frequency; here: a mean wave number below N/8, white noise having N/4",
+        "low frequency; criterion: a mean wave number below N/8 (white noise has N/4)",
         _check_low,
         whiten,
         decided_at="laptop",
@@ -89,14 +90,14 @@ CLAIMS = (
     Claim(
         "The components that ICA finds in Kur(3) data are localised",
         "Fig. 6 right; §4.4",
-        "localised; here: all with IPR·N ≥ 6",
+        "localised; criterion: all with IPR·N ≥ 6",
         _check_ica("Kur(3)"),
         put("ICA", "Kur(3)", "NLGP(0.01)"),
     ),
     Claim(
-        "For ICA the sign of the excess kurtosis is irrelevant, so long as it is not zero: it localises on Kur(10) too",
+        "For ICA the sign of the excess kurtosis is irrelevant as long as it is not zero: it localises on Kur(10) too",
         "§4.4",
-        "localised; here: all with IPR·N ≥ 6",
+        "localised; criterion: all with IPR·N ≥ 6",
         _check_ica("Kur(10)"),
         put("ICA", "Kur(10)", "NLGP(0.01)"),
         decided_at="laptop",

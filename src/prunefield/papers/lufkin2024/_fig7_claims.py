@@ -28,7 +28,7 @@ WIDTHS = (100, 10)  # of the authors' code and of the caption
 
 
 def _judge(table: "DataFrame", measure: "Callable[[DataFrame], tuple[np.ndarray, str]]") -> Verdict:
-    """The verdict on the sigmoid networks of the largest rate, which is the authors'; the others' is a note."""
+    """The verdict on the sigmoid networks with the largest rate, which is the authors'; the others are a note."""
     rows = pick(table, SIGMOID, "Kur(4)")
     parts = [rows.query("rate == @rate") for rate in sorted(set(rows["rate"]), reverse=True)]
     first, *rest = (count_signs(*measure(part)) for part in parts)
@@ -50,7 +50,9 @@ def _measure_waves(rows: "DataFrame") -> "tuple[np.ndarray, str]":
 
 def _check_local(table: "DataFrame", network: str) -> Verdict:
     ipr = numbers(pick(table, network, "Kur(30)"))
-    note = "On 40 sites a Gaussian bump that is 12.5 sites wide at half of its height has IPR·N = 3, a wider one less."
+    note = (
+        "On 40 sites a Gaussian bump with a full width at half maximum of 12.5 sites has IPR·N = 3, a wider one less."
+    )
     return count_signs(ipr > NOISE, f"IPR·N {describe(ipr)}, above the {NOISE:g} of noise", note)
 
 
@@ -70,26 +72,26 @@ def _check_rest(table: "DataFrame", network: str) -> Verdict:
     rows = pick(table, network, "Kur(30)").query("ipr_n <= @NOISE")
     wave = numbers(rows, "wave") * numbers(rows, "size")
     limit = WHITE / 2 * float(rows["size"].iloc[0])
-    return count_signs(wave < limit, f"mean wave number {describe(wave)}, below {limit:g}, half of that of white noise")
+    return count_signs(wave < limit, f"mean wave number {describe(wave)}, below {limit:g}, half that of white noise")
 
 
 def _claim_relu(hidden: int) -> tuple[Claim, ...]:
-    """What is said of the ReLU network, for a number of hidden units."""
+    """The claims about the ReLU network, for a number of hidden units."""
     network = RELU.format(hidden)
     flat = put(network, "Kur(30)", "NLGP(0.01)")
     return (
         Claim(
             f"Most fields of a two-layer ReLU network on Kur(30) data are localised (K = {hidden})",
             "Fig. 7 bottom; §4.4",
-            "3 of the 4 that are shown; here: more units than chance above IPR·N = 3",
+            "3 of the 4 shown; criterion: more units than expected by chance above IPR·N = 3",
             lambda table: _check_local(table, network),
             flat,
             decided_at="laptop",
         ),
         Claim(
-            f"A negative excess kurtosis makes them more local (K = {hidden})",
+            f"Negative excess kurtosis makes them more local (K = {hidden})",
             "§4.4",
-            "localisation is expected; here: more local than the same network on Gaussian data",
+            "localisation is expected; criterion: more local than the same network on Gaussian data",
             lambda table: _check_contrast(table, network),
             flat,
         ),
@@ -103,7 +105,7 @@ def _claim_relu(hidden: int) -> tuple[Claim, ...]:
         Claim(
             f"Those that are not localised are low-frequency oscillations (K = {hidden})",
             "Fig. 7 bottom right; §4.4",
-            "low frequency; here: a mean wave number below N/8, white noise having N/4",
+            "low frequency; criterion: a mean wave number below N/8 (white noise has N/4)",
             lambda table: _check_rest(table, network),
             whiten,
         ),
@@ -114,7 +116,7 @@ CLAIMS = (
     Claim(
         "The fields of a two-layer sigmoid network on Kur(4) data are not localised",
         "Fig. 7 top; §4.4",
-        "not localised; here: more units than chance at IPR·N ≤ 3",
+        "not localised; criterion: more units than expected by chance at IPR·N ≤ 3",
         lambda table: _judge(table, _measure_locality),
         put(SIGMOID, "Kur(4)", "Kur(10)", SCM),
         decided_at="laptop",
@@ -122,7 +124,7 @@ CLAIMS = (
     Claim(
         "They look like high-frequency oscillations",
         "Fig. 7 top; §4.4",
-        "high frequency; here: a mean wave number above the N/4 of white noise",
+        "high frequency; criterion: a mean wave number above the N/4 of white noise",
         lambda table: _judge(table, _measure_waves),
         whiten,
         decided_at="laptop",

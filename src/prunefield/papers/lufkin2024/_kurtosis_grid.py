@@ -19,7 +19,7 @@ SHORT, LONG = (0.3, 0.7), (1.0, 2.0)  # the lengthscales of Fig. 8, and those of
 GAINS = (0.01, 0.3, 0.5, 0.7, 1.0, 1.5, 3.0, 100.0)
 EXPONENTS = (4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 10.0, 30.0)
 ZERO = 0.01  # NLGP(0.01) is taken as neither negative nor positive
-# For each scale: first weights, learning rate, batch, steps.
+# For each scale: initialisations, learning rate, batch, steps.
 SIZES: dict[Scale, tuple[int, float, int, int]] = {
     "smoke": (4, 0.1, 400, 700),
     "laptop": (30, 0.05, 1000, 4000),
@@ -44,7 +44,7 @@ def list_tasks() -> Iterator[Nlgp | Kur]:
 
 
 def list_runs(scale: Scale) -> list[Run]:
-    """For each task the simulation and, from the same first weights to the same time, Eq. 5."""
+    """For each task the simulation and, from the same initial weights to the same time, Eq. 5."""
     inits, rate, batch, steps = SIZES[scale]
     runs: list[Run] = []
     for task in list_tasks():
@@ -55,7 +55,7 @@ def list_runs(scale: Scale) -> list[Run]:
 
 
 def tabulate(results: Mapping[Run, Result]) -> "DataFrame":
-    """One row for each first weights of each run: the family, the excess kurtosis in closed form, the final IPR."""
+    """One row for each initialisation of each run: the family, the excess kurtosis in closed form, the final IPR."""
     import pandas as pd
 
     fields: list[dict[str, Any]] = []
@@ -68,7 +68,7 @@ def tabulate(results: Mapping[Run, Result]) -> "DataFrame":
 
 
 def imagine() -> "DataFrame":
-    """The same as Fig. 5 and Claim 3.2 have it: fields are local where the excess kurtosis is negative, else flat."""
+    """The same as Fig. 5 and Claim 3.2 state it: fields are local where the excess kurtosis is negative, else flat."""
     import pandas as pd
 
     points = [_describe(task, source) for task in list_tasks() for source in ("simulated", "Eq. 5")]
@@ -77,7 +77,7 @@ def imagine() -> "DataFrame":
 
 
 def _describe(task: Nlgp | Kur, source: str) -> dict[str, Any]:
-    """What all first weights on these data have in common."""
+    """What all initialisations on these data have in common."""
     return {
         "family": "NLGP" if isinstance(task, Nlgp) else "Kur",
         "model": task.title,
@@ -89,7 +89,7 @@ def _describe(task: Nlgp | Kur, source: str) -> dict[str, Any]:
 
 
 def average(table: "DataFrame", source: str, setting: tuple[float, float]) -> "DataFrame":
-    """Mean and deviation of the IPR over first weights, a row for each model of one lengthscale setting."""
+    """Mean and standard deviation of the IPR over initialisations, a row for each model of one lengthscale setting."""
     name = ", ".join(f"{length:g}" for length in setting)
     chosen = rows(table, source=source, setting=name)
     groups = chosen.groupby(["family", "model", "size"], as_index=False, sort=False)
@@ -98,7 +98,7 @@ def average(table: "DataFrame", source: str, setting: tuple[float, float]) -> "D
 
 
 def shuffle(table: "DataFrame") -> "DataFrame":
-    """Every field's IPR goes to a field of any other model of the same source: kurtosis says nothing any more."""
+    """The IPRs shuffled among all models of the same source, so that kurtosis carries no information."""
     mixed = table.copy()
     for number, (_, part) in enumerate(table.groupby(["source", "setting"])):
         mixed.loc[part.index, "ipr"] = part["ipr"].sample(frac=1, random_state=number).to_numpy()

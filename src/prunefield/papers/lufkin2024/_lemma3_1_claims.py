@@ -53,10 +53,11 @@ def _check_vanishing(table: "DataFrame") -> Verdict:
 
 
 def _check_breakdown(table: "DataFrame") -> Verdict:
-    """Once w is localised, is the error no longer o_N(1): far above that of initial weights, and not less for large N?
+    """Once w is localised, is the error no longer o_N(1): far above that of initial weights, and no smaller for large
+    N?
 
-    The factor is asked for at the N where initial weights have almost no error. At N = 40 theirs is 0.041, and even
-    w = one site, the most localised of all, has only 0.0985 there, at every N.
+    The factor is required at the N where initial weights have almost no error. At N = 40 theirs is 0.041, and even w =
+    one site, the most localised of all, has only 0.0985 there, at every N.
     """
     start, end, ipr, seen = {}, {}, {}, []
     for size in (SMALL, LARGE):
@@ -84,8 +85,8 @@ def _check_sign(table: "DataFrame") -> Verdict:
     )
     status = "reproduced" if (printed <= 0.1).all() else "corrected" if (right <= 0.1).all() else "not reproduced"
     note = (
-        "∇L has −2E[Y 1(⟨w,X⟩ ≥ 0)X]; with the printed + the neuron would flee its target. Eq. 10 follows from the "
-        "minus, but sums the covariances over y = 1..K where it must be 0..K−1."
+        "∇L has −2E[Y 1(⟨w,X⟩ ≥ 0)X]; with the printed + the neuron would move away from its target. Eq. 10 follows "
+        "from the minus, but sums the covariances over y = 1..K instead of 0..K−1."
     )
     return Verdict(status, f"relative error of ∇L at the initial weights; {seen}", len(chosen), note)
 
@@ -127,16 +128,16 @@ CLAIMS = (
         _spoil,
     ),
     Claim(
-        "It breaks down when w is localised",
+        "It breaks down once w is localised",
         "§3.1; Appendix D.1",
-        "breaks down (criterion: at N = 160 at least 3 times the error of initial weights and half of that at N = 40)",
+        "breaks down (criterion: at N = 160 at least 3 times the error of initial weights and half that at N = 40)",
         _check_breakdown,
         _hold,
     ),
     Claim(
         "∇L = 2E[Y 1(⟨w,X⟩ ≥ 0)X] + (1/K)Σ Σ_y w",
         "Appendix C.1",
-        "a plus before the first term",
+        "a plus sign before the first term",
         _check_sign,
         _spoil,
     ),

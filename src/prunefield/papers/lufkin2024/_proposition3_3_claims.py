@@ -39,13 +39,13 @@ def _numbers(rows: "DataFrame", name: str) -> np.ndarray:
 
 
 def _match(rows: "DataFrame", theory: "DataFrame", name: str) -> np.ndarray:
-    """For every row the value that the theory has for its model."""
+    """The theoretical value of each row's model."""
     known = dict(zip(theory["model"], theory[name], strict=True))
     return np.array([known[model] for model in rows["model"]], dtype=float)
 
 
 def _check_winner(table: "DataFrame") -> Verdict:
-    """The frequency that only decays around it, and its height, against the end of every flow."""
+    """The one stable frequency and its height, against the end of every flow."""
     theory = table.query("source == 'theory' and model in @MODELS")
     stable = theory.query("rate <= 1e-12")
     rows = table.query("source == 'flow' and model in @MODELS")
@@ -57,12 +57,12 @@ def _check_winner(table: "DataFrame") -> Verdict:
         for model in MODELS
     )
     saddle = _numbers(theory.query("frequency == 1 and model == 'Gaussian'"), "rate")[0]
-    observed = f"constants of height {seen}; the sinusoid of period 1 is left at the rate {saddle:.4f}"
+    observed = f"constants of height {seen}; the sinusoid of period 1 has escape rate {saddle:.4f}"
     return Verdict("reproduced" if good else "not reproduced", observed, len(rows))
 
 
 def _check_scale(table: "DataFrame") -> Verdict:
-    """Eq. 11 as printed has constants 2/E|X| times as high as the exact flow; which are those of simulated fields?"""
+    """The constants of Eq. 11 as printed are 2/E|X| times those of the exact flow; which do simulated fields have?"""
     rows = table.query("source == 'simulated'")
     theory = table.query("source == 'theory' and frequency == 0")
     height, right = _numbers(rows, "height"), _match(rows, theory, "height")
@@ -77,12 +77,12 @@ def _check_scale(table: "DataFrame") -> Verdict:
 
 
 def _equalise(table: "DataFrame") -> "DataFrame":
-    """Covariances that differ by a factor only."""
+    """Covariances that differ only by a factor."""
     return table.assign(ratio=np.where(table["ratio"].isna(), np.nan, 0.5))
 
 
 def _localise(table: "DataFrame") -> "DataFrame":
-    """The flow of Ising data, which localises, in the place of all others."""
+    """The flow of Ising data, which localises, instead of all others."""
     ising = table.query("source == 'flow' and model == 'Ising'").set_index("init")
     changed = table.copy()
     flow = table["source"] == "flow"
@@ -93,7 +93,7 @@ def _localise(table: "DataFrame") -> "DataFrame":
 
 CLAIMS = (
     Claim(
-        "The ratio λᵢ(Σ₀)/λᵢ(Σ₁) takes no value for more than two i",
+        "No value of the ratio λᵢ(Σ₀)/λᵢ(Σ₁) is shared by more than two i",
         "Proposition 3.3, condition; §3.3",
         "seems to always hold (criterion: ratios of different frequencies differ by more than 1e-6)",
         _check_ratios,
@@ -102,21 +102,21 @@ CLAIMS = (
     Claim(
         "Steady states on elliptical data are sinusoids, whatever the kurtosis",
         "Proposition 3.3",
-        "sinusoids (criterion: the best one misses at most 1 % of the ℓ2 norm)",
+        "sinusoids (criterion: the best fit misses at most 1 % of the ℓ2 norm)",
         _check_sinusoids,
         _localise,
     ),
     Claim(
-        "Of the sinusoids the one with the smallest ratio is stable: a constant, to which every flow goes",
+        "The sinusoid with the smallest ratio is stable: a constant, to which every flow converges",
         "follows from Eq. 11; §4.3 and Fig. 4 centre: −0.04",
-        "height 0.0410 for a Gaussian and 0.0327 for Student's t with ν = 3, within 1 %",
+        "height 0.0410 for Gaussian data and 0.0327 for Student's t with ν = 3, within 1 %",
         _check_winner,
         _localise,
     ),
     Claim(
         "The gradient flow is ẇ/τ = Σ₁w/√(wᵀΣ₁w) − ½ (Σ₀ + Σ₁)w",
         "Appendix C.4, Eq. 11",
-        "Eq. 11: a constant 2/E|X| times as high, 0.103 for a Gaussian (criterion: median within 10 %)",
+        "Eq. 11: a constant 2/E|X| times as high, 0.103 for Gaussian data (criterion: median within 10 %)",
         _check_scale,
         lambda table: table.assign(height=np.where(table["source"] == "simulated", 0.3, table["height"])),
         decided_at="laptop",

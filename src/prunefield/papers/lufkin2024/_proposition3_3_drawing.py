@@ -29,7 +29,7 @@ def draw(table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
     axes[0, 0].semilogy(first["frequency"], first["ratio"], "o-", color="black")
     axes[0, 0].set(title="ratio λ(Σ₀)/λ(Σ₁)", xlabel="frequency k")
     axes[0, 1].semilogy(first["frequency"][1:], first["rate"][1:], "o-", color="black")
-    axes[0, 1].set(title="rate at which it is left (k = 0: never)", xlabel="frequency k")
+    axes[0, 1].set(title="escape rate (k = 0: stable)", xlabel="frequency k")
     for run in flows:
         rows = theory.query("model == @run.task.title")
         axes[0, 2].plot(rows["frequency"], rows["height"], "o-", markersize=3, label=run.task.title)

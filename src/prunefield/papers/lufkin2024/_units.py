@@ -1,8 +1,8 @@
 """The fields of many units: what `lufkin2024/fig1`, `fig6` and `fig7` share.
 
 As in `_fig3_claims.py`: IPR × N is 1 for a flat field, 1.5 for a sinusoid and 3 for noise; at least 6 is localised. The
-units of one network differ, so where the paper speaks of them together, more of them than chance must be on the right
-side (a one-sided sign test at 5 %).
+units of one network differ, so where the paper makes a statement about all of them, more than expected by chance must
+satisfy it (a one-sided sign test at 5 %).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -106,7 +106,7 @@ def describe(values: np.ndarray, digits: int = 1) -> str:
 
 
 def count_signs(good: np.ndarray, observed: str, note: str = "") -> Verdict:
-    """Reproduced if so many units are on the right side that a fair coin does it in less than 5 % of all cases."""
+    """Reproduced if a one-sided sign test over the units is significant at 5 %."""
     from scipy.stats import binomtest
 
     chance = binomtest(int(good.sum()), len(good), alternative="greater").pvalue

@@ -1,4 +1,4 @@
-"""The item `lufkin2024/claim3.2`: negative excess kurtosis localises, positive does not."""
+"""Claim 3.2 of lufkin2024: localisation against the sign of the excess kurtosis."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ SOURCES = ("simulated", "Eq. 5")
 
 
 def _list_points(table: "DataFrame") -> "list[tuple[str, DataFrame]]":
-    """Each source and setting with its models: IPR × N, mean and least."""
+    """Each source and setting with its models: IPR × N, mean and minimum."""
     found = []
     for source in SOURCES:
         for setting in (SHORT, LONG):
@@ -36,7 +36,7 @@ def _check_negative(table: "DataFrame") -> Verdict:
         n += len(far)
         good = good and bool((far["least"] >= LOCAL).all())
         worst = far.loc[far["least"].idxmin()]
-        seen.append(f"{name}: least IPR·N {worst['least']:.1f} ({worst['model']}, {worst['excess']:+.2f})")
+        seen.append(f"{name}: smallest IPR·N {worst['least']:.1f} ({worst['model']}, {worst['excess']:+.2f})")
     return Verdict("reproduced" if good else "not reproduced", "; ".join(seen), n)
 
 
@@ -51,7 +51,7 @@ def _check_positive(table: "DataFrame") -> Verdict:
 
 
 def find_threshold(excess: np.ndarray, ipr: np.ndarray) -> float | None:
-    """Where IPR × N comes down through the middle of local and diffuse, by linear interpolation; None if it does not.
+    """Where IPR × N falls through the midpoint of local and diffuse, by linear interpolation; None if it does not.
 
     >>> find_threshold(np.array([-2.0, -1.0, 0.0, 1.0]), np.array([20.0, 6.5, 2.5, 1.0]))
     -0.5
@@ -74,12 +74,12 @@ def _check_sign(table: "DataFrame") -> Verdict:
             found[f"{family}, {name}"] = find_threshold(rows["excess"].to_numpy(), rows["mean"].to_numpy())
     seen = "; ".join(f"{name}: {'none' if at is None else format(at, '+.2f')}" for name, at in found.items())
     good = all(at is not None and abs(at) <= 0.5 for at in found.values())
-    text = f"excess kurtosis at which IPR·N comes down through {(LOCAL + DIFFUSE) / 2:g}: {seen}"
+    text = f"excess kurtosis at which IPR·N falls through {(LOCAL + DIFFUSE) / 2:g}: {seen}"
     return Verdict("reproduced" if good else "not reproduced", text, len(found))
 
 
 def _mirror(table: "DataFrame") -> "DataFrame":
-    """Positive excess kurtosis in the place of negative."""
+    """Positive excess kurtosis instead of negative."""
     return table.assign(excess=-table["excess"])
 
 
@@ -89,13 +89,13 @@ class Claim3_2(Item):
     The runs are those of Fig. 5, simulated and integrated.
     """
 
-    title = "Negative excess kurtosis localises, positive does not"
+    title = "Localisation against the sign of the excess kurtosis"
     open_choices = (
-        "sufficiently is an excess kurtosis of at least 1 below or above 0; this and the criteria below were written "
-        "after a first, noisier grid (batch 100) had been seen",
-        "localised is IPR ≥ 6/N for every field; not localised a mean IPR ≤ 3/N, which is what noise has",
-        "the threshold is where the mean IPR comes through 4.5/N; near 0 is within 0.5",
-        "grid, lengthscales and sizes as in fig5; smoke simulates too few models to say where the threshold is",
+        "'sufficiently' means an excess kurtosis at least 1 below or above 0; this and the criteria below were "
+        "written after a first, noisier grid (batch 100) had been seen",
+        "'localised' means IPR ≥ 6/N for every field, 'not localised' a mean IPR ≤ 3/N, the value for noise",
+        "the threshold is where the mean IPR crosses 4.5/N; 'near 0' means within 0.5",
+        "grid, lengthscales and sizes as in fig5; smoke scale simulates too few models to locate the threshold",
     )
     claims = (
         Claim(
@@ -106,14 +106,14 @@ class Claim3_2(Item):
             shuffle,
         ),
         Claim(
-            "Data with sufficiently positive excess kurtosis do not",
+            "Data with sufficiently positive excess kurtosis do not give localised fields",
             "Claim 3.2",
             "not localised: mean IPR·N ≤ 3",
             _check_positive,
             _mirror,
         ),
         Claim(
-            "To a first approximation the sign of the excess kurtosis tells whether a field localises",
+            "To a first approximation the sign of the excess kurtosis determines whether a field localises",
             "Appendix B.1; §3.2",
             "a threshold within 0.5 of 0",
             _check_sign,

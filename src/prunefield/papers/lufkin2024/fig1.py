@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig1`: fields on a square, by a soft committee machine and by ICA."""
+"""Fig. 1 of lufkin2024: fields on a square, by a soft committee machine and by ICA."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -49,27 +49,29 @@ class Fig1(Item):
     title = "Fields on a square, by a soft committee machine and by ICA"
     open_choices = (
         "committee: 30 × 30 sites, lengthscales 1 and 2, K = 20 ReLU units without bias, scale 0.01, rate 3, batch and "
-        "steps 10,000 (the authors' code); 10 × 10, 250, 700 at smoke and 16 × 16, 1,000, 3,000 at laptop scale",
-        "ICA: 16 × 16 sites, lengthscales 0.5 and 0.7, 80 components of 100,000 samples (the authors' code); 8 × 8, 20 "
-        "of 10,000 at smoke and 12 × 12, 45 of 100,000 at laptop scale, about the same share of the sites",
-        "the size of ICA at smoke was chosen after trials: 20 components of 10 × 10 sites from 5,000 samples, and 80 "
+        "steps 10,000 (the authors' code); 10 × 10, 250, 700 at smoke scale and 16 × 16, 1,000, 3,000 at laptop scale",
+        "ICA: 16 × 16 sites, lengthscales 0.5 and 0.7, 80 components of 100,000 samples (the authors' code); 8 × 8, "
+        "20 of 10,000 at smoke scale and 12 × 12, 45 of 100,000 at laptop scale, about the same fraction of the sites",
+        "the size of ICA at smoke scale was chosen after trials: 20 components of 10 × 10 sites from 5,000 samples, "
+        "and 80 "
         "of 16 × 16 from 20,000, had a median IPR·N of 3; ICA needs many samples for each site",
         "g = 100 as in the authors' code; g = 0.01, where the data are Gaussian, is the null",
-        "the paper shows 8 units picked by hand, here the first 8; the sign test of fig6 is on all",
-        "the measured fields and the AlexNet kernels in the rest of the figure are other authors' and not computed",
+        "the paper shows 8 hand-picked units, this item the first 8; the sign test of fig6 uses all of them",
+        "the measured fields and the AlexNet kernels in the rest of the figure come from other authors and are not "
+        "computed",
     )
     claims = (
         Claim(
             "A soft committee machine learns localised fields from two-dimensional data",
             "Fig. 1 right, SCM",
-            "localised; here: more units than chance above IPR·N = 3",
+            "localised; criterion: more units than expected by chance above IPR·N = 3",
             _check(SCM),
             put(SCM, "NLGP(100)", "NLGP(0.01)"),
         ),
         Claim(
             "ICA learns localised fields from two-dimensional data",
             "Fig. 1 right, ICA",
-            "localised; here: more components than chance above IPR·N = 3",
+            "localised; criterion: more components than expected by chance above IPR·N = 3",
             _check("ICA"),
             put("ICA", "NLGP(100)", "NLGP(0.01)"),
         ),

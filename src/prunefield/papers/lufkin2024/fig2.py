@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig2`: samples, covariances and marginals of three data models."""
+"""Fig. 2 of lufkin2024: samples, covariances and marginals of three data models."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -34,9 +34,9 @@ class Fig2(Item):
     open_choices = (
         "N = 100 and 10,000 examples of each class, from the authors' code (4,000 at smoke scale)",
         "the authors' Ising sampler is single-site Metropolis, 1,000 flips from a random start; here a checkerboard "
-        "Gibbs sampler with as many updates, 10 sweeps, stands for it",
-        "errors are standard errors over examples; agreement is within 5 of them everywhere, and bins in which fewer "
-        "than 50 values are expected are left out",
+        "Gibbs sampler with as many updates, 10 sweeps, is used instead",
+        "errors are standard errors over examples; agreement means within 5 of them everywhere, and bins with fewer "
+        "than 50 expected values are left out",
     )
     claims = CLAIMS
 
@@ -88,14 +88,7 @@ def _rows(run: Run, result: Result) -> Iterator[dict[str, Any]]:
         label = record["label"]
         for quantity, expected in _expect(run.task, label).items():
             seen, error = record.tensors[quantity], record.tensors[f"{quantity}_error"]
-            for at in range(len(expected)):
-                yield {
-                    "model": name(run.task),
-                    "label": label,
-                    "quantity": quantity,
-                    "at": at,
-                    "seen": seen[at].item(),
-                    "error": error[at].item(),
-                    "theory": expected[at].item(),
-                    "values": run.number * run.task.sites,
-                }
+            known = {"model": name(run.task), "label": label, "quantity": quantity}
+            for at, theory in enumerate(expected.tolist()):
+                numbers = {"seen": seen[at].item(), "error": error[at].item(), "theory": theory}
+                yield {**known, "at": at, **numbers, "values": run.number * run.task.sites}

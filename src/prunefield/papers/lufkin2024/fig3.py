@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig3`: one neuron on three kinds of data, simulated and predicted."""
+"""Fig. 3 of lufkin2024: one neuron on three kinds of data, simulated and integrated."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-# For each scale: first weights; batches for Ising; batch for the two others; records in the whole time.
+# For each scale: initialisations; batches for Ising; batch for the two others; records in the whole time.
 SIZES: dict[Scale, tuple[int, tuple[int, ...], int, int]] = {
     "smoke": (8, (500,), 500, 20),
     "laptop": (28, (500, 8000), 5000, 40),
@@ -38,12 +38,15 @@ class Fig3(Item):
     open_choices = (
         "Ising: couplings 0.3 and 0.7; NLGP and Kur: lengthscales 1 and 3, N = 40 (from the authors' code)",
         "batch: the authors' notebook has 500 for Ising and 10,000 for the others; here the others have 500 at smoke "
-        "and 5,000 at laptop scale; 300 and 250 were tried for smoke first, and at 250 the tails of Kur(5) lifted "
-        "one of 8 fields to 3.9/N (about 2 % of the fields of six seeds), so that claim is sensitive to small batches",
-        "the batch of the 28 first weights of §4.2 is not given: from laptop scale on, also a large one",
-        "all first weights of a run see the same batches, and labels are drawn independently",
-        "the flow uses exact covariances, φ both exact and as its cubic, and the ½ of Eq. 5",
-        "localised is IPR ≥ 6/N, not localised IPR ≤ 3/N, as Gaussian noise has 3/N; the peak is where |w| is largest",
+        "scale and 5,000 at laptop scale; 300 and 250 were tried first for smoke scale, and at 250 the tails of "
+        "Kur(5) raised one of 8 fields to 3.9/N (about 2 % of the fields of six seeds), so that claim is sensitive "
+        "to small batches",
+        "the batch size for the 28 initialisations of §4.2 is not given: from laptop scale on a large batch is run "
+        "as well",
+        "all initialisations of a run see the same batches, and labels are drawn independently",
+        "the flow uses exact covariances, both the exact φ and its cubic, and the ½ of Eq. 5",
+        "'localised' means IPR ≥ 6/N, 'not localised' IPR ≤ 3/N, as Gaussian noise has 3/N; the peak is where |w| is "
+        "largest",
     )
     claims = CLAIMS
 
@@ -100,7 +103,7 @@ class Fig3(Item):
 
 
 def _rows(run: Run, result: Result) -> Iterator[dict[str, Any]]:
-    """One row for each first weights: the field at the end, and what is known of the data."""
+    """One row for each initialisation: the final field, and what is known about the data."""
     if not isinstance(run, Neuron | Flow):
         return
     task = run.task

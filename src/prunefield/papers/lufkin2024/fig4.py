@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig4`: one neuron on three kinds of elliptical data."""
+"""Fig. 4 of lufkin2024: one neuron on three kinds of elliptical data."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -33,22 +33,23 @@ class Fig4(Item):
 
     title = "One ReLU neuron on three kinds of elliptical data, with sinusoids fitted"
     open_choices = (
-        "settings from the authors' code: t with rate 0.01, batch 1,000, initial weights of scale 1; the two others "
-        "with rate 0.05, batch 10,000, scale 0.001; smoke has 500 (Student-t: 200) and larger rates",
-        "the fit is not in the authors' code. §4.3 allows nonzero intercepts, so c + a cos + b sin at the one whole "
-        "frequency that fits best is judged; the error without c, a constant being frequency 0, is beside it. This is "
-        "the lenient reading: by Proposition 3.3 such a sum is on its way to a steady state, not one",
-        "radii are scaled to unit variance exactly, where the authors' code divides by a sample's deviation",
-        "the paper shows one run on each law, chosen by hand; here each run has its own initialisation and its own "
-        "stream of data: 8 on Student-t and 3 on each of the others at laptop scale, 8 on all at paper scale",
-        "not localised is IPR ≤ 3/N, as Gaussian noise has 3/N",
-        "what is left by the fit is noise of the steps and grows as √(rate/batch): fits, constants and the IPR on "
+        "settings from the authors' code: t with rate 0.01, batch 1,000, initial weights of scale 1; the other two "
+        "with rate 0.05, batch 10,000, scale 0.001; smoke scale has batches of 500 (Student-t: 200) and larger rates",
+        "the fit is not in the authors' code. §4.3 allows nonzero intercepts, so c + a cos + b sin at the integer "
+        "frequency that fits best is judged; the error without c, a constant being frequency 0, is listed as well. "
+        "This is the lenient reading: by Proposition 3.3 such a sum is not a steady state but on its way to one",
+        "radii are scaled to exact unit variance, whereas the authors' code divides by a sample standard deviation",
+        "the paper shows one hand-picked run for each distribution; here each run has its own initialisation and its "
+        "own data stream: 8 on Student-t and 3 on each of the others at laptop scale, 8 on all at paper scale",
+        "'not localised' means IPR ≤ 3/N, as Gaussian noise has 3/N",
+        "the residual of the fit is noise of the steps and grows as √(rate/batch): fits, constants and the IPR on "
         "Student-t are decided from laptop scale on, where rate/batch is the authors'; the median error may be 1.5 "
         "times the printed one",
-        "chosen after numbers had been seen: that rule was extended from the fit errors to IPR and constant after both "
-        "had failed at smoke; the claims were split by panel after a first look; the intercept was added after the fit "
-        "without it had missed the limit on the shell (5.8 % for 5.6 %); until then 8 initialisations shared one "
-        "stream and were counted as 8. The limits were not changed",
+        "chosen after numbers had been seen: that rule was extended from the fit errors to IPR and constant after "
+        "both had failed at smoke scale; the claims were split by panel after a first look; the intercept was added "
+        "after the fit "
+        "without it had missed the limit on the shell (5.8 % for 5.6 %); until then 8 initialisations had shared one "
+        "data stream and were counted as 8. The limits were not changed",
     )
     claims = CLAIMS
 
@@ -82,7 +83,7 @@ class Fig4(Item):
 
 
 def _rows(run: Run, result: Result) -> Iterator[dict[str, Any]]:
-    """One row for each initialisation: the simulated field, the flow at the same time, and the flow at its end."""
+    """One row for each initialisation: the simulated field, the flow at the same time, and the end of the flow."""
     if not isinstance(run, Neuron | Flow):
         return
     task = run.task

@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig6`: soft committee machines and ICA on data of either sign of excess kurtosis."""
+"""Fig. 6 of lufkin2024: soft committee machines and ICA on data of either sign of excess kurtosis."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -30,21 +30,21 @@ class Fig6(Item):
 
     title = "Soft committee machines on Kur(10) and Kur(4), and ICA on Kur(3) data"
     open_choices = (
-        "lengthscales 1 and 3, rate 100, batch 1,000, 5,000 steps, hidden biases that learn from 0 (the authors' "
-        "code); smoke: rate 50, batch 500 and 1,000 steps, the same noise at a tenth of the time",
-        "an initialisation variance of 0.1 is read as in the authors' code: 0.1·2/(N+K)",
-        "N = 40 as in the caption; the authors' notebook holds N = 100, which is added from laptop scale on",
+        "lengthscales 1 and 3, rate 100, batch 1,000, 5,000 steps, trainable hidden biases that start at 0 (the "
+        "authors' code); smoke scale: rate 50, batch 500 and 1,000 steps, the same noise at a tenth of the time",
+        "an initialisation variance of 0.1 is interpreted as in the authors' code: 0.1·2/(N+K)",
+        "N = 40 as in the caption; the authors' notebook has N = 100, which is added from laptop scale on",
         "several networks see the same batches; the paper has one. Units of one network are not independent, so the "
-        "p-values are only a rule for deciding",
+        "p-values are only a decision rule",
         "the sign test was chosen after a first look at the networks: the 6/N of Fig. 3 in all units had been "
-        "foreseen, and is kept as the criterion of 'sharply'",
-        "smoke, at a tenth of the paper's time and with few samples for ICA, does not decide what is near the line: "
-        "'sharply', the low frequency, and ICA on Kur(10); of 'sharply' it had contradicted laptop",
-        "batch 200 at rate 100, five times the noise, was tried first for smoke: on Kur(10) IPR·N was 2.3 to 5.5",
-        "the limit N/8 of a low frequency was set after fields on Kur(4) had been seen",
-        "ICA: 40 components of 100,000 samples (smoke: 5,000, cut from 10,000 for time); "
+        "planned, and is kept as the criterion for 'sharply'",
+        "smoke scale, with a tenth of the paper's training time and few samples for ICA, does not decide borderline "
+        "claims: 'sharply', the low frequency, and ICA on Kur(10); for 'sharply' it had contradicted laptop scale",
+        "batch 200 at rate 100, five times the noise, was tried first for smoke scale: on Kur(10) IPR·N was 2.3 to 5.5",
+        "the limit N/8 for a low frequency was set after fields on Kur(4) had been seen",
+        "ICA: 40 components of 100,000 samples (smoke scale: 5,000, reduced from 10,000 to save time); "
         "the text of §4.4 says 10 components, the caption 40",
-        "ICA on Gaussian data is the null; the printed excess kurtosis (−0.93, 3.28, 7.66) is settled in kur-kurtosis",
+        "ICA on Gaussian data is the null; the printed excess kurtosis (−0.93, 3.28, 7.66) is examined in kur-kurtosis",
     )
     claims = CLAIMS
 

@@ -1,4 +1,4 @@
-"""The item `lufkin2024/fig8`: how long Eq. 5 follows a simulation, and what happens when a field localises."""
+"""Fig. 8 of lufkin2024: simulation and Eq. 5 over time, before and after a field localises."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -116,7 +116,7 @@ def _check_never(table: "DataFrame") -> Verdict:
 
 
 def _swap(table: "DataFrame") -> "DataFrame":
-    """Gaussian data in the place of binary data, and the other way round."""
+    """Gaussian data instead of binary data, and vice versa."""
     return table.replace({"model": {BINARY: GAUSSIAN, GAUSSIAN: BINARY}})
 
 
@@ -127,7 +127,7 @@ def _level(table: "DataFrame") -> "DataFrame":
 
 
 def _mix(table: "DataFrame") -> "DataFrame":
-    """Each simulation beside the flow of the next first weights."""
+    """Each simulation next to the flow of the next initialisation."""
     return table.assign(rms=table["rms_other"])
 
 
@@ -136,29 +136,30 @@ class Fig8(Item):
 
     title = "Simulation and Eq. 5 over time, with and without localisation"
     open_choices = (
-        "N = 100 (the axis), rate 0.05 (the time of localisation), init_scale 1e-3; the batch is not given: 4,000 at "
-        "laptop scale; smoke has N = 40, shorter times and a batch of 200, with which agreement cannot be tested",
-        "with a batch of 4,000 the two had parted by 0.26 to 0.43 of the field; after that a batch of 16,000 and "
-        "larger first weights (init_scale 0.1) were added, either of which the authors may have had, and the claim "
-        "that the distance is noise of the batches, to within a factor of 1.5. Verdicts are those of the first batch",
-        "the distance is the root mean square over sites: the printed ‘ℓ2’ axis ends at 0.06, below what two "
-        "unlike peaks give as ℓ2, about 0.7",
-        "localised is IPR·N ≥ 6; nearly exact a median distance of at most a quarter of the field's own rms (so that "
-        "97 % of its square is right); breaking down a distance at least doubled",
-        "that smoke decides only whether fields localise was chosen after it had failed three other claims: the noise "
-        "of batches of 200 alone parts simulation and flow before the field is local",
-        "of NLGP(0.01) the first first weights are compared, as in the figure",
+        "N = 100 (from the axis), rate 0.05 (from the time of localisation), init_scale 1e-3; the batch size is not "
+        "given: 4,000 at laptop scale; smoke scale has N = 40, shorter times and a batch of 200, which is too small "
+        "to test agreement",
+        "with a batch of 4,000 the two differed by 0.26 to 0.43 of the field; after that a batch of 16,000 and "
+        "larger initial weights (init_scale 0.1) were added, either of which the authors may have used, and the "
+        "claim that the distance is batch noise, to within a factor of 1.5. Verdicts are those of the first batch size",
+        "the distance is the root mean square over sites: the printed ‘ℓ2’ axis ends at 0.06, below the ℓ2 distance "
+        "of two different peaks, about 0.7",
+        "'localised' means IPR·N ≥ 6; 'nearly exact' a median distance of at most a quarter of the field's own rms "
+        "(so that 97 % of its square is right); 'breaking down' a distance at least doubled",
+        "the rule that smoke scale decides only whether fields localise was added after three other claims had "
+        "failed there: with batches of 200, noise alone separates simulation and flow before the field is local",
+        "for NLGP(0.01) the first initialisation is compared, as in the figure",
     )
     claims = (
         Claim(
-            "On NLGP(100) data all fields localise, simulated and by Eq. 5",
+            "On NLGP(100) data all fields localise, both simulated and by Eq. 5",
             "Fig. 8, top four rows",
             "IPR near 1",
             _check_local,
             _swap,
         ),
         Claim(
-            "Before that the two are nearly identical",
+            "Before localisation the two are nearly identical",
             "Appendix D.1; Fig. 8",
             "nearly identical",
             _check_before,
@@ -166,9 +167,9 @@ class Fig8(Item):
             decided_at="laptop",
         ),
         Claim(
-            "What parts them is the noise of the batches",
+            "The difference between them is batch noise",
             "not in the paper",
-            "a distance in proportion to 1/√batch",
+            "a distance proportional to 1/√batch",
             _check_noise,
             _level,
             decided_at="laptop",
@@ -182,9 +183,9 @@ class Fig8(Item):
             decided_at="laptop",
         ),
         Claim(
-            "On NLGP(0.01) data fields stay unlocalised and Eq. 5 holds throughout",
+            "On NLGP(0.01) data fields do not localise and Eq. 5 holds throughout",
             "Fig. 8, bottom row",
-            "IPR·N ≈ 3 and less; distance ≤ 0.004",
+            "IPR·N of about 3 or less; distance ≤ 0.004",
             _check_never,
             _swap,
             decided_at="laptop",
@@ -231,7 +232,7 @@ class Fig8(Item):
         return pd.concat(frames, ignore_index=True)
 
     def ideal(self) -> "DataFrame":
-        """The two part at t = 30, where fields on NLGP(100) localise; before, by the noise of the batches alone."""
+        """The two diverge at t = 30, where fields on NLGP(100) localise; before, they differ by batch noise alone."""
         import pandas as pd
 
         found = []

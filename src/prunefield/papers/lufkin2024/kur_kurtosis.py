@@ -1,4 +1,4 @@
-"""The item `lufkin2024/kur-kurtosis`: the kurtosis of Kur(k), in closed form and as printed."""
+"""The kurtosis of Kur(k) in lufkin2024: closed form, samples and printed values."""
 
 import math
 from collections.abc import Mapping
@@ -52,8 +52,9 @@ def _check_printed(*exponents: float):
             if (found := samples.query("k == @k")["excess"].tolist())
         )
         note = (
-            "The kurtosis is infinite for k ≤ 4. The printed values are those of the law cut at |x| ≤ 10; κ = 3.86 of "
-            f"Fig. 3 is such a value too, or a sample's: samples of 100,000 scatter ({scatter})."
+            "The kurtosis is infinite for k ≤ 4. The printed values are those of the distribution truncated at |x| "
+            "≤ 10; κ = 3.86 of Fig. 3 is such a value too, or that of a sample: samples of 100,000 vary widely "
+            f"({scatter})."
         )
         return Verdict("corrected" if explained else "not reproduced", seen, len(exponents), note if explained else "")
 
@@ -63,7 +64,7 @@ def _check_printed(*exponents: float):
 def _check_form(table: "DataFrame") -> Verdict:
     """The closed form against an integral over quantiles, to 1e-6, where the integrand's tail is not too long.
 
-    If it is right for no exponent, nothing speaks against the paper; if for some only, neither is it right nor ours.
+    If it is right for no exponent, the paper stands; if only for some, neither the paper nor our formula is right.
     """
     rows = table.query("source == 'law' and k > 5.5")
     gap = np.abs((rows["excess"] - rows["integral"]).to_numpy(dtype=float))
@@ -76,12 +77,12 @@ def _check_form(table: "DataFrame") -> Verdict:
 
 
 def _shift(table: "DataFrame") -> "DataFrame":
-    """Values other than the printed ones, whether the law is cut or not."""
+    """Values other than the printed ones, whether or not the distribution is truncated."""
     return table.assign(excess=table["excess"] - 0.02, cut=table["cut"] - 0.02)
 
 
 def _patch(table: "DataFrame") -> "DataFrame":
-    """A closed form that is right for small exponents only."""
+    """A closed form that is right only for small exponents."""
     return table.assign(excess=table["integral"] + np.where(table["k"] < 8, 0, 0.01))
 
 
@@ -90,8 +91,8 @@ class KurKurtosis(Item):
 
     title = "The kurtosis of Kur(k): closed form, samples and printed values"
     open_choices = (
-        "the computation of the printed values was not released; a cut of the law at |x| ≤ 10 before scaling is "
-        "inferred, as it gives them to all digits",
+        "the computation of the printed values was not released; truncation of the distribution at |x| ≤ 10 before "
+        "scaling is inferred, as it gives them to all digits",
         "samples: 2,500 fields of 40 sites in each class, lengthscales 1 and 3, each class counted as one sample",
     )
     claims = (
@@ -170,7 +171,7 @@ class KurKurtosis(Item):
         finite = law.query("k > 4")
         axis.plot(samples["k"], samples["excess"], "x", color="#777777", label="samples of 100,000 values")
         axis.plot(finite["k"], finite["excess"], color="black", label="closed form (infinite for k ≤ 4)")
-        axis.plot(law["k"], law["cut"], "--", color="#0072B2", label="law cut at |x| ≤ 10")
+        axis.plot(law["k"], law["cut"], "--", color="#0072B2", label="truncated at |x| ≤ 10")
         axis.plot(list(PRINTED), list(PRINTED.values()), "o", color="#D55E00", label="printed")
         axis.axhline(0, color="#777777", linewidth=0.5)
         axis.axvline(4, color="#777777", linewidth=0.5, linestyle=":")

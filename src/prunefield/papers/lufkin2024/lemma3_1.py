@@ -1,4 +1,4 @@
-"""The item `lufkin2024/lemma3.1`: Eq. 5 against the true gradient, by sampling."""
+"""Lemma 3.1 of lufkin2024: Eq. 5 against the true gradient, by sampling."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -35,18 +35,20 @@ class Lemma3_1(Item):
 
     title = "Eq. 5 against the true gradient of the loss"
     open_choices = (
-        "errors are relative to the first term ½φ of Eq. 5, which is all that is approximated, and free of the bias "
-        "of sampling (two halves of the sample)",
-        "the weights are those of fig3's neuron on Ising data, N = 40, and of one like it with N = 160; Gaussian is "
-        "NLGP(0.01); the fields of a neuron see one stream of data and all fields one sample, n counts initialisations",
-        "early and large N is N = 40 at the initial weights: an error of at most 10 %; vanishing with N is an error "
-        "halved, or lost in the noise, from N = 10 to 160; breaking down is an error three times that of the start at "
-        "N = 160 that is not halved from N = 40 to 160; localised is IPR ≥ 0.15 for both",
-        "changed after numbers had been seen: three times was first asked at N = 40, where initial weights have 0.041 "
-        "and even w = one site, by its closed form, only 0.0985, so that no verdict but one was possible; the factor "
-        "was kept and the larger N added, at which initial weights have about 0.01",
-        "a first estimate of the noise took sites as independent and failed the Gaussian claim at laptop scale (5.1 "
-        "deviations); it was corrected, the limit of 4 kept. Smoke samples were raised from 24,000 to 80,000",
+        "errors are relative to the first term ½φ of Eq. 5, the only one that is approximated, and free of sampling "
+        "bias (the sample is split in two halves)",
+        "the weights are those of fig3's neuron on Ising data, N = 40, and of a similar one with N = 160; 'Gaussian' "
+        "is NLGP(0.01); the fields of a neuron share one data stream and all fields share one sample; n counts "
+        "initialisations",
+        "'early and large N' means N = 40 at the initial weights: an error of at most 10 %; 'vanishing with N' an "
+        "error halved, or lost in the noise, from N = 10 to 160; 'breaking down' an error at N = 160 of three times "
+        "the initial one that is not halved from N = 40 to 160; 'localised' means IPR ≥ 0.15 for both",
+        "changed after numbers had been seen: the factor of three was first required at N = 40, where initial "
+        "weights have 0.041 and even w = one site, by its closed form, only 0.0985, so that only one verdict was "
+        "possible; the factor was kept and the larger N added, where initial weights have about 0.01",
+        "a first estimate of the noise treated sites as independent and failed the Gaussian claim at laptop scale "
+        "(5.1 standard deviations); it was corrected and the limit of 4 kept. Samples at smoke scale were raised "
+        "from 24,000 to 80,000",
     )
     claims = CLAIMS
 

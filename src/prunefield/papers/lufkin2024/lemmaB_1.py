@@ -1,4 +1,4 @@
-"""The item `lufkin2024/lemmaB.1`: the amplifier near 0, its derivatives and its cubic."""
+"""Lemma B.1 of lufkin2024: the amplifier near 0, its derivatives and its cubic."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -51,7 +51,7 @@ def _check_derivatives(table: "DataFrame") -> Verdict:
         slope, third = differentiate(kurtosis)
         good += [abs(near - slope) < 1e-4, abs(bend - third) < 0.02 * max(1, abs(third))]
         seen.append(f"{model}: φ′ {near:.4f} ({slope:.4f}), φ‴ {bend:+.4f} ({third:+.4f})")
-    text = "; ".join(seen) + " (in brackets by the lemma)"
+    text = "; ".join(seen) + " (in brackets: by the lemma)"
     return Verdict("reproduced" if all(good) else "not reproduced", text, len(good), "The printed κ4σ4 is κσ⁴.")
 
 
@@ -62,7 +62,7 @@ def _check_sign(table: "DataFrame") -> Verdict:
         f"{row['model']}: κ − 3 = {row['excess']:+.4f}, φ‴(0) = {row['third']:+.4f}" for _, row in first.iterrows()
     )
     status = "reproduced" if (bend == excess).all() else "corrected" if (bend == -excess).all() else "not reproduced"
-    note = "φ is super-linear where κ < 3, that is where the excess kurtosis is negative, as §3.2 has it."
+    note = "φ is super-linear where κ < 3, that is, where the excess kurtosis is negative, as §3.2 says."
     return Verdict(status, seen, len(first), note)
 
 
@@ -75,12 +75,12 @@ def _check_cubic(table: "DataFrame") -> Verdict:
     )
     bent = worst.query("line > 1e-3")
     good = len(bent) > 0 and bool((bent["gap"] < bent["line"] / 2).all())
-    note = "" if good else "With heavy tails the cubic is soon worse than the line, as φ turns back to it."
+    note = "" if good else "With heavy tails the cubic soon becomes worse than the line, as φ bends back towards it."
     return Verdict("reproduced" if good else "not reproduced", f"|a| ≤ 0.5; {seen}", len(worst), note)
 
 
 def _flatten(table: "DataFrame") -> "DataFrame":
-    """Every marginal law has Ising's φ, but keeps its kurtosis."""
+    """Every marginal distribution has the φ of Ising data, but keeps its kurtosis."""
     ising = rows(table, model="Ising")
     other = table.merge(ising[["a", "phi", "slope", "third"]], on="a", suffixes=("_own", ""))
     return other.drop(columns=["phi_own", "slope_own", "third_own"])
@@ -91,11 +91,12 @@ class LemmaB_1(Item):
 
     title = "The amplifier near 0: its derivatives and its cubic"
     open_choices = (
-        "derivatives are taken from values of the exact φ, by an odd polynomial through three points up to a = 0.003; "
-        "points up to 0.12 and up to 0.012 were tried first and gave −0.96 and −1.01 for φ‴(0) of Kur(5), whose φ has "
+        "derivatives are computed from values of the exact φ, with an odd polynomial through three points up to a = "
+        "0.003; points up to 0.12 and up to 0.012 were tried first and gave −0.96 and −1.01 for φ‴(0) of Kur(5), "
+        "whose φ has "
         "a term |a|⁴",
         "for the same reason φ‴(0) is compared to 2 %",
-        "the data are those of fig3, whose flows with exact and cubic φ are shared",
+        "the data are those of fig3, whose flows with exact and cubic φ are reused",
     )
     claims = (
         Claim(
@@ -116,7 +117,7 @@ class LemmaB_1(Item):
             _flatten,
         ),
         Claim(
-            "The cubic is an approximation of φ that shows super- and sub-linearity",
+            "The cubic approximation of φ captures super- and sub-linearity",
             "§3.2; Fig. 3, red lines",
             "less than half as far from φ as the line, for |a| ≤ 0.5",
             _check_cubic,

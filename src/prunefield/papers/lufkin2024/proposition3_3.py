@@ -1,4 +1,4 @@
-"""The item `lufkin2024/proposition3.3`: what is learned from elliptical data is a sinusoid."""
+"""Proposition 3.3 of lufkin2024: steady states of the flow on elliptical data."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 
 class Proposition3_3(Item):
-    """Proposition 3.3 of lufkin2024: steady states on elliptical data are sinusoids; here also which one wins."""
+    """Proposition 3.3 of lufkin2024: steady states on elliptical data are sinusoids; also, which one is stable."""
 
-    title = "Steady states on elliptical data: sinusoids, of which the flattest wins"
+    title = "Steady states of the flow on elliptical data"
     open_choices = (
         "N = 40 and lengthscales 1 and 3, as in Fig. 4",
         "the flow is that of the exact loss, ẇ = ½ E|X| Σ₁w/√(wᵀΣ₁w) − ½ (Σ₀ + Σ₁)w, from 8 initialisations to "
-        f"t = {LONG:g}; a field is a sinusoid if the best one misses at most 1 % of its ℓ2 norm",
-        "the scale of Eq. 11 is compared with the simulated fields of Fig. 4 on the shell and the extreme law, each of "
-        "which has its own stream of data; this is decided from laptop scale on, where rate/batch is the authors' "
-        "(chosen when independent streams had replaced 16 fields on two streams, and 4 of them at smoke scale had "
-        "missed the 10 %)",
+        f"t = {LONG:g}; a field counts as a sinusoid if the best fit misses at most 1 % of its ℓ2 norm",
+        "the scale of Eq. 11 is compared with the simulated fields of Fig. 4 on the shell and the extreme "
+        "distribution, each of which has its own data stream; this is decided from laptop scale on, where rate/batch "
+        "is the authors' (chosen after independent streams had replaced 16 fields on two streams, and 4 of them at "
+        "smoke scale had missed the 10 %)",
     )
     claims = CLAIMS
 

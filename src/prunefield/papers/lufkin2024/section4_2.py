@@ -1,4 +1,4 @@
-"""The item `lufkin2024/section4.2`: does Eq. 5 tell where the peak of a simulated field will be?"""
+"""Section 4.2 of lufkin2024: peak positions by Eq. 5 against those of simulated fields."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -63,8 +63,9 @@ def _check_peaks(model: str, note: str):
         exact, close = reach(same, n), reach(near, n)
         status = "reproduced" if exact >= 0.05 else "corrected" if close >= 0.05 else "not reproduced"
         odds = (
-            f"P(so few | 26/28) = {exact:.2g} for equal, {close:.2g} for within ±1 (cubic φ, largest batch). With "
-            "the exact φ the steady bump of Eq. 5 has two equal highest sites here: its peak is defined to one site. "
+            f"P(this few | 26/28) = {exact:.2g} for equal, {close:.2g} for within ±1 (cubic φ, largest batch). With "
+            "the exact φ the steady bump of Eq. 5 has two equal highest sites here, so its peak is defined only to "
+            "within one site. "
         )
         return Verdict(status, seen, n, (odds + note).strip())
 
@@ -82,40 +83,41 @@ def _check_far(table: "DataFrame") -> Verdict:
 
 
 def _shift(table: "DataFrame") -> "DataFrame":
-    """Each flow is compared with the simulation of the next first weights."""
+    """Each flow is compared with the simulation of the next initialisation."""
     return table.assign(gap=table["gap_other"])
 
 
 class Section4_2(Item):
     """Section 4.2 of lufkin2024: peaks of simulated and integrated fields compared, against the batch, in two readings.
 
-    The text says Ising data; the only sweep with 28 first weights in the authors' history is of NLGP(3) data.
+    The text says Ising data; the only sweep with 28 initialisations in the authors' code history uses NLGP(3) data.
     """
 
-    title = "Where the peak will be: Eq. 5 against simulations, by batch"
+    title = "Peak positions: Eq. 5 against simulations, by batch size"
     open_choices = (
-        "the batch is not given: a ladder of batches, the others as in Fig. 3 (rate 0.05, 2000 steps, init_scale 1e-3)",
+        "the batch size is not given, so several are run; other settings as in Fig. 3 (rate 0.05, 2000 steps, "
+        "init_scale 1e-3)",
         "two readings: Ising with couplings 0.3 and 0.7 (the text), NLGP(3) with lengthscales 1 and 2 (the sweep; "
         "there rate 0.02 and 10,000 steps with batches of 50,000)",
         "the peak is where |w| is largest; Eq. 5 with the ½ and exact covariances, φ exact and cubic",
-        "26 of 28 counts as met unless so few matches have a probability below 5 % at that rate",
-        "substantially different is 3 sites or more",
-        "smoke has one batch only, to save time",
-        "all is decided from laptop scale on: with the 8 first weights of smoke, 7 of 8 and 26 of 28 cannot be told "
-        "apart; this rule was added after smoke and laptop had been seen to contradict each other",
+        "26 of 28 counts as met unless that few matches have a probability below 5 % at that rate",
+        "'substantially different' means 3 sites or more",
+        "smoke scale has only one batch size, to save time",
+        "all claims are decided from laptop scale on: with the 8 initialisations of smoke scale, 7 of 8 and 26 of 28 "
+        "cannot be distinguished; this rule was added after smoke and laptop scale had contradicted each other",
     )
     claims = (
         Claim(
             "On Ising data the peaks of integrated and simulated fields match exactly",
-            "§4.2, as the text has it",
+            "§4.2, following the text",
             "26 of 28 (93 %)",
             _check_peaks("Ising", ""),
             _shift,
             decided_at="laptop",
         ),
         Claim(
-            "The same, read as the authors' sweep of NLGP data",
-            "§4.2, as the sweep has it",
+            "The same for the authors' sweep of NLGP data",
+            "§4.2, following the sweep",
             "26 of 28 (93 %); in the authors' files 24 equal and 26 within ±1",
             _check_peaks("NLGP(3)", "In the authors' own files 26 of 28 is the count within ±1."),
             _shift,
@@ -159,7 +161,9 @@ class Section4_2(Item):
         return pd.DataFrame([row for neuron, flow in pairs for row in _rows(neuron, flow, results)])
 
     def ideal(self) -> "DataFrame":
-        """In either reading 26 of 28 peaks are equal and two are 10 sites off; other first weights' are 7 sites off."""
+        """In either reading 26 of 28 peaks are equal and two are 10 sites off; those of other initialisations are 7
+        sites off.
+        """
         import pandas as pd
 
         settings = product(("Ising", "NLGP(3)"), COLOURS, range(TRIED))
@@ -181,13 +185,15 @@ class Section4_2(Item):
             axis.set_ylim(0, 1.02)
             axis.set_title(model)
             axis.set_xlabel("batch")
-        figure.axes[0].set_ylabel("share of first weights")
+        figure.axes[0].set_ylabel("share of initialisations")
         figure.axes[0].legend(frameon=False)
         return figure
 
 
 def _rows(neuron: Neuron, flow: Flow, results: Mapping[Run, Result]) -> Iterator[dict[str, Any]]:
-    """One row for each first weights; `gap_other` is the distance to the flow of the next ones, by chance alone."""
+    """One row for each initialisation; `gap_other` is the distance to the flow of the next one, as expected by
+    chance.
+    """
     seen, told = (locate(results[run].records[-1].tensors["weights"]) for run in (neuron, flow))
     gaps = separate(seen, told, neuron.task.size), separate(seen, told.roll(1), neuron.task.size)
     for init, (gap, other) in enumerate(zip(*(each.tolist() for each in gaps), strict=True)):

@@ -6,10 +6,11 @@ from prunefield.runs.cavity import Cavity
 
 CAVITY_CHOICE = (
     "Cavity scores: eq. 5 in each class, then the mean over classes, with 100 (smoke), 500 (laptop) or 50 (paper) "
-    "held-out images a class, at θ(rewind)⊙m(n); weights without a score (the last of a unit) are counted and left out."
+    "held-out images per class, at θ(rewind)⊙m(n); weights without a score (the last of a unit) are counted and left "
+    "out."
 )
 
 
 def cavities(scale: Scale) -> list[Cavity]:
-    """One run for each net on both data sets."""
+    """One run for each net, on both data sets."""
     return [Cavity(of=imp, per_class=PER_CLASS[scale]) for data in DATA for imp in nets(scale, data)]

@@ -1,7 +1,7 @@
-"""Claims that are checked on each data set alone.
+"""Claims that are checked separately on each data set.
 
 Claims about trained networks are decided from laptop scale on (`decided_at`): two seeds of 64 units, trained for 800
-steps on small leaves or on crops of two photographs, are too little to decide them either way.
+steps on small leaves or on crops of two photographs, are not enough to decide them either way.
 """
 
 from dataclasses import replace
@@ -12,7 +12,7 @@ from prunefield.papers.redman2025._nets import DATA
 
 
 def on_each(*claims: Claim) -> tuple[Claim, ...]:
-    """Every claim once for each data set; its check and its null see the rows of that data set only."""
+    """Every claim once for each data set; its check and its null see only the rows of that data set."""
     return tuple(_on(claim, data) for data in DATA for claim in claims)
 
 

@@ -45,7 +45,7 @@ def check_random_width(table: "DataFrame") -> Verdict:
     far = float((widths / full - 1).abs().max())
     moved, drop = change(table, "random", "width"), change(table, "imp", "width")
     good = far <= FLAT and abs(moved) <= QUIET * abs(drop)
-    note = f"a full mask has {full:.2f}; the line leaves it by at most {100 * far:.1f} %"
+    note = f"a full mask has {full:.2f}; the line deviates from it by at most {100 * far:.1f} %"
     return judge(
         good, f"random from {widths.iloc[0]:.2f} to {widths.iloc[-1]:.2f}, IMP by {drop:+.2f}", widths.size, note
     )
@@ -65,18 +65,16 @@ def check_growth(table: "DataFrame") -> Verdict:
     rank = float(values.rank().corr(values.index.to_series().rank()))
     good = values.iloc[-1] > line and rank >= MONOTONE and grown > chance.max() - chance.min()
     observed = (
-        f"{values.iloc[0]:.3f} to {values.iloc[-1]:.3f} (greatest {values.max():.3f}), rank correlation {rank:.2f}"
+        f"{values.iloc[0]:.3f} to {values.iloc[-1]:.3f} (maximum {values.max():.3f}), rank correlation {rank:.2f}"
     )
-    note = (
-        f"Gaussian numbers give {line:.3f} for as many images; random masks vary by {chance.max() - chance.min():.3f}"
-    )
+    note = f"Gaussian samples of the same size give {line:.3f}; random masks vary by {chance.max() - chance.min():.3f}"
     return judge(good, observed, values.size, note)
 
 
 def kurtosis_onset(table: "DataFrame") -> int | None:
     """The round from which IMP's kurtosis is above the others'.
 
-    Where one-shot pruning lowers the kurtosis, masks of chance are above it too; so IMP has to be above both.
+    Where one-shot pruning lowers the kurtosis, random masks are above it too, so IMP has to be above both.
     """
     imp, oneshot, chance = (curve(table, method, "kurtosis") for method in ("imp", "oneshot", "random"))
     return onset((imp > oneshot) & (imp > chance))
@@ -113,27 +111,27 @@ def check_identity(table: "DataFrame") -> Verdict:
 
 
 def imp_as_random(table: "DataFrame") -> "DataFrame":
-    """The table if IMP did what chance does."""
+    """The table with random masks instead of IMP."""
     return replace(table, "imp", by="random")
 
 
 def trained_as_random(table: "DataFrame") -> "DataFrame":
-    """The table if IMP and one-shot pruning did what chance does."""
+    """The table with random masks instead of IMP and one-shot pruning."""
     return replace(imp_as_random(table), "oneshot", by="random")
 
 
 def kurtosis_as_width(table: "DataFrame") -> "DataFrame":
-    """The table if the kurtosis followed the width: both gaps then open in the same round."""
+    """The table with a kurtosis that follows the width, so that both gaps open in the same round."""
     return table.assign(kurtosis=3 + table["full_width"] - table["width"])
 
 
 def random_as_imp(table: "DataFrame") -> "DataFrame":
-    """The table if chance did what IMP does."""
+    """The table with IMP instead of random masks."""
     return replace(table, "random", by="imp")
 
 
 def oneshot_as_random(table: "DataFrame") -> "DataFrame":
-    """The table if one-shot pruning did what chance does."""
+    """The table with random masks instead of one-shot pruning."""
     return replace(table, "oneshot", by="random")
 
 

@@ -29,7 +29,7 @@ def pruned(table: "DataFrame", by: str = "fate") -> "DataFrame":
 
 
 def find_group(table: "DataFrame", number: int) -> int:
-    """The group that goes at the density at which the paper's group of this number does, half-way through it."""
+    """The group pruned at the density at which the paper's group of this number is half pruned."""
     middle = 0.7 ** (number - 0.5)
     places = zip(column(table, "before"), column(table, "after"), column(table, "group"), strict=True)
     return int(next(group for before, after, group in places if before > middle >= after))
@@ -82,7 +82,7 @@ def check_next(table: "DataFrame") -> Verdict:
 def check_pattern(table: "DataFrame") -> Verdict:
     share = mean(signs(table, "fate"))
     others = ", ".join(f"{by} {mean(signs(table, by)):.2f}" for by in ("shuffled", "magnitude", "oneshot"))
-    return judge(share == 1, f"{share:.2f} of the signs are as printed; {others}", len(pruned(table)))
+    return judge(share == 1, f"{share:.2f} of the signs agree with the paper; {others}", len(pruned(table)))
 
 
 def check_striking(table: "DataFrame") -> Verdict:
@@ -120,7 +120,7 @@ def check_against_oneshot(table: "DataFrame") -> Verdict:
 
 def _compare(table: "DataFrame", by: str, what: str) -> Verdict:
     ours, theirs = signs(table, "fate"), signs(table, by)
-    observed = f"signs as printed: IMP's fates {mean(ours):.2f}, {what} {mean(theirs):.2f}"
+    observed = f"signs that agree with the paper: IMP's fates {mean(ours):.2f}, {what} {mean(theirs):.2f}"
     good = all(one > other for one, other in zip(ours, theirs, strict=True))
     return judge(good, observed, 2 * len(pruned(table)))
 
@@ -130,7 +130,7 @@ def check_first_order(table: "DataFrame") -> Verdict:
 
 
 def check_averaging(table: "DataFrame") -> Verdict:
-    return _agree(table, ("of_mean", "pooled"), "score per class, of the mean kurtosis and of all images as one class")
+    return _agree(table, ("of_mean", "pooled"), "score per class, of the mean kurtosis, and of all images as one class")
 
 
 def _agree(table: "DataFrame", names: tuple[str, ...], what: str) -> Verdict:
@@ -144,7 +144,7 @@ def _agree(table: "DataFrame", names: tuple[str, ...], what: str) -> Verdict:
 
 
 def fate_as(by: str, table: "DataFrame") -> "DataFrame":
-    """The table if IMP's fates gave what a control gives."""
+    """The table with a control instead of IMP's fates."""
     import pandas
 
     others = [rows(table, by=other) for other in table["by"].unique() if other != "fate"]
@@ -152,17 +152,17 @@ def fate_as(by: str, table: "DataFrame") -> "DataFrame":
 
 
 def shuffled_fates(table: "DataFrame") -> "DataFrame":
-    """The table if it did not matter when a weight is pruned."""
+    """The table with scores that do not depend on when a weight is pruned."""
     return fate_as("shuffled", table)
 
 
 def opposite_signs(table: "DataFrame") -> "DataFrame":
-    """The table if the other ways of computing said the opposite."""
+    """The table with the opposite sign in the other ways of computing."""
     return table.assign(**{name: -table[name] for name in ("first", "of_mean", "pooled")})
 
 
 def correlate_ranks(first: list[float], second: list[float]) -> float:
-    """Spearman's correlation; 0 for constants, which follow nothing."""
+    """Spearman's correlation; 0 for constants."""
     from scipy.stats import rankdata
 
     if min(len(set(first)), len(set(second))) < 2:

@@ -60,7 +60,7 @@ def check_maximal(table: "DataFrame") -> Verdict:
     share = float(ours.mean() / theirs.mean())
     note = f"share of the rise {share:.3f}" if theirs.min() > 0 else "greedy pruning is not above random masks"
     own = last(table, "own").mean()
-    note += f"; on the images it was chosen by: greedy {own['greedy']:.3f}, cavity {own['cavity']:.3f}"
+    note += f"; on the images used for selection: greedy {own['greedy']:.3f}, cavity {own['cavity']:.3f}"
     return judge(good, f"kurtosis at the last round: {means}", kurtosis.size, note)
 
 
@@ -79,15 +79,15 @@ def check_all(table: "DataFrame") -> Verdict:
 
 
 def imp_as_random(table: "DataFrame") -> "DataFrame":
-    """The table if IMP did what chance does."""
+    """The table with random masks instead of IMP."""
     return fig4.imp_as_random(table)
 
 
 def greedy_as_random(table: "DataFrame") -> "DataFrame":
-    """The table if greedy pruning did what chance does."""
+    """The table with random masks instead of greedy pruning."""
     return fig4.replace(fig4.replace(table, "greedy", by="random"), "cavity", by="random")
 
 
 def shuffled_fates(table: "DataFrame") -> "DataFrame":
-    """The table if it did not matter when a weight is pruned."""
+    """The table with scores that do not depend on when a weight is pruned."""
     return table.assign(next=table["next_shuffled"])

@@ -1,4 +1,4 @@
-"""What the paper draws, for the tables of `ideal`: ten rounds of 30 % and three seeds, alike on both kinds of data."""
+"""The paper's curves, for the tables of `ideal`: ten rounds of 30 % and three seeds, the same on both kinds of data."""
 
 from collections.abc import Callable, Iterable
 from itertools import product
@@ -36,12 +36,12 @@ def trace_width(case: Case) -> float:
 
 
 def trace_kurtosis(case: Case) -> float:
-    """Fig. 4B: flat for random masks, otherwise rising until round 8; IMP's is the greatest from round 4 on."""
+    """Fig. 4B: flat for random masks, otherwise rising until round 8; IMP's is the largest from round 4 on."""
     n = min(8, case["round"])
     rise = {"random": 0.0, "oneshot": 0.05 * n}.get(case["method"], 0.05 * n + 0.1 * max(0, n - 3))
     return 3 + rise + _vary(case)
 
 
 def _vary(case: Case) -> float:
-    """Small differences between seeds and rounds: no line is constant, and growth is almost monotonic only."""
+    """Small differences between seeds and rounds: no line is constant, and growth is only almost monotonic."""
     return 0.01 * case["seed"] - 0.003 * (case["round"] % 2)

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 INTERVAL_CHOICE = (
-    "Over seeds: the mean, with least and greatest as in the paper (bands); besides, the 95 % interval of the mean by "
-    "Student's t (thin bars; columns `_low` and `_high`). Three seeds make it wide (t = 4.30). That of two (t = 12.7) "
-    "is in the table and not drawn; one seed has none."
+    "Over seeds: the mean, with minimum and maximum as in the paper (bands), and the 95 % confidence interval of the "
+    "mean by Student's t (thin bars; columns `_low` and `_high`). With three seeds it is wide (t = 4.30). With two "
+    "(t = 12.7) it is in the table but not drawn; with one there is none."
 )
 DRAWN = 3  # seeds from which on an interval is drawn: that of two would dwarf everything else
 
@@ -44,7 +44,7 @@ def _finite(values: Iterable[float]) -> list[float]:
 
 
 def draw_intervals(axes: "Axes", places: Sequence[Any], values: Iterable[Iterable[float]], colour: Any) -> None:
-    """A thin bar at each place that has values of enough seeds."""
+    """A thin bar at each point that has values of enough seeds."""
     found = [(place, kept) for place, row in zip(places, values, strict=True) if len(kept := _finite(row)) >= DRAWN]
     if found:
         where, low, high = zip(*((place, *estimate(row)[1:]) for place, row in found), strict=True)
@@ -52,7 +52,7 @@ def draw_intervals(axes: "Axes", places: Sequence[Any], values: Iterable[Iterabl
 
 
 def draw_mean(axes: "Axes", places: Sequence[float], values: "DataFrame", colour: Any, label: str, **line: Any) -> None:
-    """The mean of `values` (places down, seeds across) with least and greatest as a band, and its intervals."""
+    """The mean of `values` (points down, seeds across) with minimum and maximum as a band, and its intervals."""
     axes.fill_between(places, values.min(axis=1), values.max(axis=1), color=colour, alpha=0.2, linewidth=0)
     draw_intervals(axes, places, values.to_numpy().tolist(), colour)
     axes.plot(places, values.mean(axis=1), color=colour, label=label, **{"marker": "o", "markersize": 4, **line})

@@ -1,4 +1,4 @@
-"""The networks that the items of redman2025 share: on which data, how large, with which seeds."""
+"""The networks that the items of redman2025 share: their data, sizes and seeds."""
 
 from typing import Literal, get_args
 
@@ -31,15 +31,16 @@ TASKS: dict[tuple[Scale, Data], Task] = {
     ("paper", "images"): Imagenet32(),
 }
 SHARED_CHOICES = (
-    "Images: ImageNet32 in the paper. Here every item is run twice, each time with its own verdicts: on `leaves`, an "
-    "endless stream of dead leaves in ten classes, and on `images`, natural ones: crops of two photographs at smoke "
-    "scale, CIFAR-10 at laptop scale, ImageNet32 at paper scale.",
-    "smoke and laptop: small nets without batch norm, first weights 0.2 × uniform Glorot, since localisation needs "
-    "the training to outrun the initialisation; paper: 1024:1024, batch norm on every input, Glorot normal.",
-    "Threshold: one per hidden layer, weights and biases ranked together; the output layer is not pruned. Later rounds "
-    "take all T steps again (Sec. 2.1 says T − rewind; setting `retrain`).",
+    "Images: the paper uses ImageNet32. Here every item is run twice, each time with its own verdicts: on `leaves`, "
+    "an endless stream of dead leaves in ten classes, and on `images`, natural images: crops of two photographs at "
+    "smoke scale, CIFAR-10 at laptop scale, ImageNet32 at paper scale.",
+    "smoke and laptop: small nets without batch norm, initial weights 0.2 × uniform Glorot, since localisation "
+    "requires that training moves the weights far from their initial values; paper: 1024:1024, batch norm on every "
+    "input, Glorot normal.",
+    "Threshold: one per hidden layer, weights and biases ranked together; the output layer is not pruned. Later "
+    "rounds take all T steps again (Sec. 2.1 says T − rewind; see the setting `retrain`).",
 )
-CLONE_SEEDS = "Seeds of the clones: one at smoke scale, for time, where the data have two; three otherwise."
+CLONE_SEEDS = "Seeds of the clones: one at smoke scale, to save time, where the data have two; three otherwise."
 
 
 def nets(scale: Scale, data: Data, *, clone: bool = False) -> tuple[Imp, ...]:
@@ -51,12 +52,14 @@ def nets(scale: Scale, data: Data, *, clone: bool = False) -> tuple[Imp, ...]:
 
 
 def full_clones(scale: Scale) -> tuple[Imp, ...]:
-    """Runs on a clone that is fitted to more images than an image has pixels: at every scale small leaves, for time."""
+    """Runs on a clone that is fitted to more images than an image has pixels: small leaves at every scale, to save
+    time.
+    """
     task = Clone(of=TASKS["smoke", "leaves"], per_class=2_000)
     return tuple(Imp(task=task, seed=seed, **SMOKE) for seed in range(1 if scale == "smoke" else 2))
 
 
 def data_of(imp: Imp) -> Data:
-    """Which of the two data sets a run of `nets` is on."""
+    """Which of the two data sets a run of `nets` uses."""
     task = imp.task.of if isinstance(imp.task, Clone) else imp.task
     return "leaves" if isinstance(task, Leaves) else "images"

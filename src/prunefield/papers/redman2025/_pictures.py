@@ -1,4 +1,4 @@
-"""How masks, data sets and prunings look in the drawings of redman2025."""
+"""How masks, data sets and pruning methods look in the figures of redman2025."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ LABELS = {"imp": "IMP", "oneshot": "one-shot", "random": "random"}
 
 
 def connected(imp: Imp, result: Result, method: Method, count: int) -> "Tensor":
-    """The last masks of the units with most kept inputs, greatest first: (count, channels, height, width)."""
+    """The last masks of the units with the most kept inputs, in descending order: (count, channels, height, width)."""
     fields = read_masks(imp, result.records, method)[-1]["layers.0.weight"].view(-1, *imp.task.shape)
     ranked = fields.flatten(1).sum(1).argsort(descending=True, stable=True)
     return fields[ranked[:count]]

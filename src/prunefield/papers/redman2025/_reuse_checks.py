@@ -28,7 +28,7 @@ def check_advantage(table: "DataFrame") -> Verdict:
     others = table.query("axis in ('classes', 'steps', 'width')")
     better = len(others.query("imp < oneshot"))
     observed = f"IMP {stream['imp'].mean():.2f}, one-shot {stream['oneshot'].mean():.2f}, in {len(stream)} seeds"
-    note = f"so it is in {better} of the {len(others)} other settings in which no image is seen twice"
+    note = f"the same in {better} of the {len(others)} other settings in which no image is seen twice"
     return judge(good, observed, 2 * len(stream), note)
 
 
@@ -46,7 +46,7 @@ def check_gap(table: "DataFrame") -> Verdict:
 
 
 def reuse_as_stream(table: "DataFrame") -> "DataFrame":
-    """The table if seeing images again did nothing: each reused set has the numbers of the stream's first seed."""
+    """The table without an effect of reuse: each reused set has the numbers of the stream's first seed."""
     stream, reused = split(table)
     other = table.copy()
     for column in ("imp", "oneshot", "random", "accuracy", "gap"):
@@ -55,11 +55,11 @@ def reuse_as_stream(table: "DataFrame") -> "DataFrame":
 
 
 def imp_as_random(table: "DataFrame") -> "DataFrame":
-    """The table if IMP and one-shot pruning did what chance does."""
+    """The table with random masks instead of IMP and one-shot pruning."""
     return table.assign(imp=table["random"], oneshot=table["random"])
 
 
 def _line(endless, reused: "DataFrame", values) -> str:
     """The stream's range over seeds, then the value of each reused set."""
     parts = [f"{n:,.0f} images {value:.2f}" for n, value in zip(reused["images"], values, strict=True)]
-    return ", ".join([f"no image twice {endless.min():.2f} to {endless.max():.2f}", *parts])
+    return ", ".join([f"no image seen twice {endless.min():.2f} to {endless.max():.2f}", *parts])

@@ -49,14 +49,14 @@ def _means(values: "DataFrame") -> str:
 class Fig1(Item):
     """The last masks, coloured by channel, of the units with most kept inputs (redman2025, Fig. 1)."""
 
-    title: ClassVar[str] = "Iterative pruning finds more local receptive fields than one-shot pruning"
+    title: ClassVar[str] = "Masks of the most connected units under iterative and one-shot pruning"
     open_choices: ClassVar[tuple[str, ...]] = (
         *SHARED_CHOICES,
-        "'More localised' and 'noisier' are words in the paper. Here: the mean width σx as in Fig. 4A, and the share "
-        "of kept inputs none of whose eight neighbours in the same channel is kept; both over the most connected units "
-        "(120 of 1024; 40 of 256, 20 of 64), in every seed.",
-        "Orientation is not in the paper, but is what one sees: |Σ P e^{2iθ}|/Σ P of a mask's Fourier power P, with "
-        "the channels added up; a Gabor's share of explained variance stands beside it in the table.",
+        "The paper does not quantify 'more localised' and 'noisier'. Here they are measured by the mean width σx as "
+        "in Fig. 4A, and by the share of kept inputs none of whose eight neighbours in the same channel is kept; "
+        "both over the most connected units (120 of 1024; 40 of 256, 20 of 64), in every seed.",
+        "Orientation is not discussed in the paper, but is what one sees: |Σ P e^{2iθ}|/Σ P of a mask's Fourier "
+        "power P, with the channels summed; the share of variance explained by a Gabor fit is in the table as well.",
         INTERVAL_CHOICE,
         "The picture shows 120 units, or all if there are fewer, of the first seed.",
     )
@@ -64,13 +64,13 @@ class Fig1(Item):
         Claim(
             "IMP discovers more localised receptive fields than one-shot pruning",
             "Fig. 1",
-            "IMP's mean width is the smaller one in every seed",
+            "IMP's mean width is smaller in every seed",
             check_width,
             imp_as_random,
             decided_at="laptop",
         ),
         Claim(
-            "One-shot pruning's masks are noisier",
+            "Masks of one-shot pruning are noisier",
             "Fig. 1B",
             "one-shot pruning keeps more inputs that have no kept neighbour, in every seed",
             check_noise,
@@ -78,9 +78,9 @@ class Fig1(Item):
             decided_at="laptop",
         ),
         Claim(
-            "IMP's masks are oriented, as simple cells of visual cortex are",
+            "IMP's masks are oriented, like simple cells of visual cortex",
             "our reading of Fig. 1A",
-            "their orientation selectivity is above one-shot pruning's and above that of random masks, in every seed",
+            "their orientation selectivity is above that of one-shot pruning and of random masks, in every seed",
             check_orientation,
             imp_as_random,
             decided_at="laptop",
@@ -112,7 +112,7 @@ class Fig1(Item):
         return add_intervals(table, ("width", "lonely", "selectivity"), ("data", "method"))
 
     def ideal(self) -> "DataFrame":
-        """IMP's masks are the most local and the most oriented ones, one-shot pruning's are noisier (Fig. 1)."""
+        """IMP's masks are the most local and the most oriented; those of one-shot pruning are noisier (Fig. 1)."""
         values = {
             "imp": {"width": 5.0, "lonely": 0.05, "selectivity": 0.4},
             "oneshot": {"width": 8.5, "lonely": 0.2, "selectivity": 0.3},
@@ -132,5 +132,5 @@ class Fig1(Item):
             for axes, method in zip(row, ("imp", "oneshot"), strict=True):
                 fields = connected(imp, results[imp], method, SHOWN)
                 show(axes, fields, COLUMNS, f"{LABELS[method]}, {data}", COLOURS[method])
-        figure.supxlabel("black: pruned; a colour: the channels that are kept there; most connected unit first")
+        figure.supxlabel("black: pruned; colour: the channels kept there; most connected unit first")
         return figure

@@ -46,7 +46,9 @@ def _beyond(table: "DataFrame", part: str, name: str) -> Verdict:
     line = float(np.quantile(found["mixed"], BEYOND))
     share = sum(value > line for value in found[part]) / len(found[part])
     medians = ", ".join(f"{PARTS[kind]} {median(values):.2f}" for kind, values in found.items())
-    return judge(share > LARGELY, f"{100 * share:.0f} % beyond the null's {line:.2f}; medians: {medians}", len(table))
+    return judge(
+        share > LARGELY, f"{100 * share:.0f} % beyond the {line:.2f} of the null; medians: {medians}", len(table)
+    )
 
 
 def check_less_local(table: "DataFrame") -> Verdict:
@@ -55,7 +57,7 @@ def check_less_local(table: "DataFrame") -> Verdict:
 
 
 def as_mixed(table: "DataFrame") -> "DataFrame":
-    """The table if PCA and ICA found directions of chance in the same space, as ICA does in Gaussian data."""
+    """The table with random directions in the same space, as ICA finds in Gaussian data."""
     import pandas
 
     mixed = rows(table, part="mixed")
@@ -65,15 +67,15 @@ def as_mixed(table: "DataFrame") -> "DataFrame":
 class Fig2(Item):
     """Filters of FastICA and PCA on held-out images, how local and how periodic (redman2025, Fig. 2, Sec. 3.1)."""
 
-    title: ClassVar[str] = "Independent components of images are local, principal components are waves"
+    title: ClassVar[str] = "Locality and periodicity of independent and principal components of images"
     open_choices: ClassVar[tuple[str, ...]] = (
         SHARED_CHOICES[0],
         "64 components of 50,000 images (smoke: 16 of 2,000; laptop: 64 of 10,000), scaled as for training; FastICA "
         "with scikit-learn's defaults (parallel, log cosh, unit variance, 200 iterations, tolerance 1e-4).",
-        "Local, defined before a number was seen: pixels × Σe²/(Σe)² of the pixels' energies, 1 for a flat field, 2.25 "
-        "for a product of two sinusoids. Periodic: the same of the energies of the cosine transform.",
-        "Null: the same whitened space, turned at random, which is all that ICA can do with Gaussian data. 'Largely': "
-        f"more than half of the components beyond its {100 * BEYOND:.0f} % quantile.",
+        "Locality, defined before any result was seen: pixels × Σe²/(Σe)² of the pixel energies, 1 for a flat field, "
+        "2.25 for a product of two sinusoids. Periodicity: the same for the energies of the cosine transform.",
+        "Null: the same whitened space, randomly rotated, which is all that ICA can do with Gaussian data. "
+        f"'Largely' means: more than half of the components beyond its {100 * BEYOND:.0f} % quantile.",
     )
     claims: ClassVar[tuple[Claim, ...]] = on_each(
         Claim(
@@ -92,9 +94,9 @@ class Fig2(Item):
             as_mixed,
         ),
         Claim(
-            "Principal components are less local than independent ones",
+            "Principal components are less local than independent components",
             "Sec. 3.1, Fig. 2",
-            "the smaller median",
+            "a smaller median locality",
             check_less_local,
             as_mixed,
         ),

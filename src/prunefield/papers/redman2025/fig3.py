@@ -50,7 +50,7 @@ def check_full(table: "DataFrame") -> Verdict:
     full, chance = widths(leaves, "full clone"), widths(leaves, "full clone", "random")
     part, other = widths(leaves, "clone"), widths(leaves, "clone", "random")
     ratios = [sum(ours) / sum(theirs) for ours, theirs in ((full, chance), (part, other))]
-    observed = "σx over that of random masks: {:.2f} with 2,000 images a class, {:.2f} with 100".format(*ratios)
+    observed = "σx over that of random masks: {:.2f} with 2,000 images per class, {:.2f} with 100".format(*ratios)
     note = "100 images give a covariance of rank 99 in as many dimensions as an image has pixels"
     return judge(min(full) > LOCAL * max(chance), observed, len(full) + len(part), note)
 
@@ -61,7 +61,7 @@ def _range(values: list[float]) -> str:
 
 
 def clone_as_data(table: "DataFrame") -> "DataFrame":
-    """The table if the clone gave what the data gives."""
+    """The table with the data instead of the clone."""
     import pandas
 
     data = rows(table, inputs="data")
@@ -69,35 +69,35 @@ def clone_as_data(table: "DataFrame") -> "DataFrame":
 
 
 def narrow_clone(table: "DataFrame") -> "DataFrame":
-    """The table if IMP's masks were half as wide as they are."""
+    """The table with IMP's masks half as wide."""
     return table.assign(width=table["width"].where(table["method"] == "random", 0.5 * table["width"]))
 
 
 class Fig3(Item):
     """Masks and widths on a data set and on its Gaussian clone (redman2025, Fig. 3, Sec. 3.1 and App. C.1)."""
 
-    title: ClassVar[str] = "Without non-Gaussian statistics, iterative pruning finds less local receptive fields"
+    title: ClassVar[str] = "Widths of masks found on images and on their Gaussian clone"
     open_choices: ClassVar[tuple[str, ...]] = (
         *SHARED_CHOICES,
-        "The clone: one Gaussian per class and channel, fitted to 100 images of each class; drawn anew for every "
+        "The clone: one Gaussian per class and channel, fitted to 100 images of each class; new samples for every "
         "batch, not rounded or clipped. The reference code rounds to 8 bits and clips, which makes the clone "
         "non-Gaussian (settings of `clone`).",
-        "The 'full clone' is a control of ours: leaves of 16 × 16 pixels and the small nets at every scale, fitted to "
-        "2,000 images of each class, more than an image has pixels. It was added after the clone of 100 "
-        "images had been seen to be as wide as chance. It has one seed at smoke scale and two otherwise.",
+        "The 'full clone' is our own control: leaves of 16 × 16 pixels and the small nets at every scale, fitted to "
+        "2,000 images of each class, more than an image has pixels. It was added after masks on the clone of 100 "
+        "images had turned out as wide as random ones. It has one seed at smoke scale and two otherwise.",
         CLONE_SEEDS,
         INTERVAL_CHOICE,
-        "Width: median over the most connected units at the last round, as in Fig. 3C; 'significantly larger': every "
-        "seed on the clone above every seed on the data.",
-        f"'Does not discover local receptive fields' and 'no obvious structure': the clone's widths stay above {LOCAL} "
-        "of the random masks', the same line that Fig. 4A's claim uses for 'local'.",
+        "Width: median over the most connected units at the last round, as in Fig. 3C; 'significantly larger' means: "
+        "every seed on the clone above every seed on the data.",
+        "'Does not discover local receptive fields' and 'no obvious structure': the widths on the clone stay above "
+        f"{LOCAL} times that of random masks, the same threshold that the claim on Fig. 4A uses for 'local'.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (
         *on_each(
             Claim(
                 "Masks found on the Gaussian clone have a significantly larger width than those found on the data",
                 "Sec. 3.1, Fig. 3C",
-                "the least of the clone's median widths is above the greatest of the data's",
+                "the smallest median width on the clone is above the largest on the data",
                 check_wider,
                 clone_as_data,
                 decided_at="laptop",
@@ -105,16 +105,16 @@ class Fig3(Item):
             Claim(
                 "On the Gaussian clone IMP fails to find local receptive fields",
                 "Sec. 3.1, Fig. 3B",
-                f"the clone's median widths are above {LOCAL} of the random masks'",
+                f"the median widths on the clone are above {LOCAL} times that of random masks",
                 check_diffuse,
                 narrow_clone,
                 decided_at="laptop",
             ),
         ),
         Claim(
-            "A Gaussian clone whose covariance has full rank is no better at finding local receptive fields (leaves)",
+            "On a Gaussian clone whose covariance has full rank IMP finds no local receptive fields either (leaves)",
             "a control for Sec. 3.1 and App. C.1",
-            f"its median width is above {LOCAL} of the random masks'",
+            f"its median width is above {LOCAL} times that of random masks",
             check_full,
             narrow_clone,
         ),
@@ -193,5 +193,5 @@ def _draw_curves(axes: "Axes", table: "DataFrame") -> None:
     axes.invert_xaxis()
     axes.set_ylim(bottom=0)
     axes.set_xlabel("density")
-    axes.set_ylabel("median width σx, of that of a full mask")
+    axes.set_ylabel("median width σx relative to a full mask")
     axes.legend()

@@ -32,32 +32,32 @@ if TYPE_CHECKING:
 
 
 class Fig4(Item):
-    """Receptive-field width (A) and pre-activation kurtosis (B) under three prunings (redman2025, Fig. 4)."""
+    """Receptive-field width (A) and pre-activation kurtosis (B) under three pruning methods (redman2025, Fig. 4)."""
 
-    title: ClassVar[str] = "Iterative pruning makes receptive fields more local, and pre-activations less Gaussian"
+    title: ClassVar[str] = "Width and kurtosis against density"
     open_choices: ClassVar[tuple[str, ...]] = (
         *SHARED_CHOICES,
         "Random masks: nested, with exactly IMP's number of entries per layer.",
         "Width: σx of a centred Gaussian without offset, fitted to S(d)/max S, pairs within a channel, d = 0 left out; "
         "mean over the most connected units (120 of 1024; 40 of 256, 20 of 64).",
-        "Kurtosis: mean over units and classes, with 100 (smoke), 500 (laptop) or 50 (paper) held-out images a "
+        "Kurtosis: mean over units and classes, with 100 (smoke), 500 (laptop) or 50 (paper) held-out images per "
         "class; the Gaussian line is 3(n − 1)/(n + 1), which for the paper's 50 images is 2.882, not 3.",
         INTERVAL_CHOICE,
-        "The paper prints no numbers, so the column 'paper' holds the criterion. The thresholds were written after one "
-        "laptop seed had been seen; that IMP's kurtosis must also exceed random masks' was added after the first smoke "
-        "result, in which one-shot's kurtosis fell below both.",
+        "The paper prints no numbers, so the column 'paper' holds the criterion. The thresholds were set after one "
+        "laptop seed had been seen; the condition that IMP's kurtosis must also exceed that of random masks was "
+        "added after the first smoke result, in which the kurtosis of one-shot pruning fell below both.",
     )
     claims: ClassVar[tuple[Claim, ...]] = on_each(
         Claim(
             "IMP and one-shot pruning discover masks that are significantly more localised than random pruning",
             "Sec. 3.2, Fig. 4A",
-            f"at the last round both widths below {checks.LOCAL} of the random masks' width, in every seed",
+            f"at the last round both widths are below {checks.LOCAL} times that of random masks, in every seed",
             checks.check_local,
             checks.trained_as_random,
             decided_at="laptop",
         ),
         Claim(
-            "The width of random masks stays that of a full mask",
+            "Random masks stay as wide as a full mask",
             "Fig. 4A",
             f"within {100 * checks.FLAT:.0f} % of it in every round, and less than a quarter of IMP's change",
             checks.check_random_width,
@@ -66,16 +66,16 @@ class Fig4(Item):
         Claim(
             "IMP discovers more localised receptive fields than one-shot pruning, from some density on",
             "Figs 1, 4A",
-            "IMP's width is the smaller one in every seed, from some round to the end",
+            "IMP's width is smaller in every seed, from some round to the end",
             checks.check_width_gap,
             checks.imp_as_random,
             decided_at="laptop",
         ),
         Claim(
-            "The kurtosis increases almost monotonically for IMP, to more than a Gaussian's",
+            "The kurtosis increases almost monotonically for IMP, to above that of a Gaussian",
             "Sec. 3.2, Fig. 4B",
-            f"last above the Gaussian line, rank correlation with the round at least {checks.MONOTONE}, "
-            "and growth beyond the range of the random masks",
+            f"last value above the Gaussian line, rank correlation with the round at least {checks.MONOTONE}, and "
+            "growth beyond the range of the random masks",
             checks.check_growth,
             checks.imp_as_random,
             decided_at="laptop",
@@ -83,7 +83,8 @@ class Fig4(Item):
         Claim(
             "IMP leads to greater pre-activation kurtosis than one-shot pruning",
             "Sec. 3.2, Fig. 4B",
-            "IMP's kurtosis is above one-shot's and above random masks', in every seed, from some round to the end",
+            "IMP's kurtosis is above that of one-shot pruning and of random masks, in every seed, from some round to "
+            "the end",
             checks.check_kurtosis_gap,
             checks.imp_as_random,
             decided_at="laptop",
@@ -91,7 +92,7 @@ class Fig4(Item):
         Claim(
             "The gap in kurtosis between IMP and one-shot pruning opens before the gap in width",
             "Sec. 3.2, Fig. 4",
-            "both gaps last to the end in every seed, and that in kurtosis begins at a higher density",
+            "both gaps last to the end in every seed, and the gap in kurtosis begins at a higher density",
             checks.check_order,
             checks.kurtosis_as_width,
             decided_at="laptop",

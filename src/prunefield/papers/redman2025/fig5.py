@@ -28,27 +28,28 @@ COLOURS = {"fate": "#000000", "shuffled": "#d55e00", "magnitude": "#009e73", "on
 class Fig5(Item):
     """Mean cavity score by round of removal, at round 0 (B) and at every round (C) (redman2025, Fig. 5, Sec. 3.3)."""
 
-    title: ClassVar[str] = "Are weights pruned when their removal makes pre-activations less Gaussian?"
+    title: ClassVar[str] = "Cavity scores by the round in which weights are pruned"
     open_choices: ClassVar[tuple[str, ...]] = (
         *SHARED_CHOICES,
         CAVITY_CHOICE,
-        "N_W(n) is the number of kept inputs of a unit, not of all parameters: only so is −0.1 of the right order.",
-        "Groups at smoke scale (5 rounds of 45 %) are judged at the densities of the paper's groups: early if gone at "
-        "a density above 0.48, late if still there at 0.35; here that is group 1, and groups from 3 on; "
-        "groups 2 and 5 stand for the paper's 3 and 8. "
-        "Survivors are drawn, and left out of the claims.",
-        "Controls of ours: fates shuffled among the weights of a unit; groups of the same sizes by |θ(rewind)|, the "
+        "N_W(n) is taken as the number of kept inputs of a unit, not of all parameters: only then does −0.1 have the "
+        "right order of magnitude.",
+        "Groups at smoke scale (5 rounds of 45 %) are judged at the densities of the paper's groups: early if pruned "
+        "at a density above 0.48, late if still kept at 0.35; here these are group 1, and groups from 3 on; groups 2 "
+        "and 5 correspond to the paper's 3 and 8. Survivors are drawn but left out of the claims.",
+        "Our own controls: fates shuffled among the weights of a unit; groups of the same sizes by |θ(rewind)|, the "
         "smallest first; masks and fates of one-shot pruning; the first order in the weight; two other averages.",
-        "To first order the scores of a unit sum to zero in each class, so that if later groups are negative the next "
-        "one is positive: the two halves of the pattern are one fact.",
+        "To first order the scores of a unit sum to zero in each class, so if later groups are negative, the next "
+        "one must be positive: the two halves of the pattern are not independent.",
         INTERVAL_CHOICE,
-        "All criteria were written before any score of these nets had been seen, but one: at n = 0 the text has two "
+        "All criteria but one were written before any score of these nets had been seen: at n = 0 the text has two "
         "positive groups (Fig. 5B) and then says that all but the next are negative (Fig. 5C), so Fig. 5C is judged "
         "from n = 1 on.",
     )
     claims: ClassVar[tuple[Claim, ...]] = on_each(
         Claim(
-            "Before any pruning, weights that go early have positive cavity scores and those that go late negative",
+            "Before any pruning, weights that are pruned early have positive cavity scores and those pruned late "
+            "have negative ones",
             "Sec. 3.3, Fig. 5B",
             "groups 1 and 2 positive, groups from 4 on negative, in every seed",
             checks.check_first_round,
@@ -56,7 +57,7 @@ class Fig5(Item):
             decided_at="laptop",
         ),
         Claim(
-            "Weights that go in round 3 have a score of approximately zero before any pruning",
+            "Weights that are pruned in round 3 have a score of approximately zero before any pruning",
             "Sec. 3.3, Fig. 5B",
             f"at most {checks.ZERO} of the largest |score| of a group, in every seed",
             checks.check_third,
@@ -80,7 +81,7 @@ class Fig5(Item):
             decided_at="laptop",
         ),
         Claim(
-            "The scores of weights that go in round 8 are well below zero until after round 7, then positive",
+            "The scores of weights that are pruned in round 8 are well below zero until round 7, then positive",
             "Sec. 3.3, Fig. 5C",
             f"below {checks.DEEP} (times N_W) for n = 0 to 6 and above 0 for n = 7, in every seed",
             checks.check_striking,
@@ -96,17 +97,17 @@ class Fig5(Item):
             decided_at="laptop",
         ),
         Claim(
-            "The pattern is one of IMP's fates and not of the magnitudes at the rewind point",
+            "The pattern reflects IMP's fates and not the magnitudes at the rewind point",
             "our control (Sec. 3.3: magnitude is not strongly connected to the score)",
-            "in every seed more signs are as printed than in groups by |θ(rewind)|",
+            "in every seed more signs agree with the paper than for groups by |θ(rewind)|",
             checks.check_against_magnitude,
             partial(checks.fate_as, "magnitude"),
             decided_at="laptop",
         ),
         Claim(
-            "The pattern is one of iterative pruning and not of one-shot pruning",
+            "The pattern is specific to iterative pruning and absent from one-shot pruning",
             "our control (Sec. 3.3: order, in addition to identity)",
-            "in every seed more signs are as printed than with one-shot pruning's masks and fates",
+            "in every seed more signs agree with the paper than with the masks and fates of one-shot pruning",
             checks.check_against_oneshot,
             partial(checks.fate_as, "oneshot"),
             decided_at="laptop",
@@ -120,7 +121,7 @@ class Fig5(Item):
             decided_at="laptop",
         ),
         Claim(
-            "The signs do not depend on how classes are averaged, which the paper leaves open",
+            "The signs do not depend on how classes are averaged, which the paper does not specify",
             "our control (Sec. 3.3)",
             f"the same sign in {100 * checks.AGREEING:.0f} % of the groups",
             checks.check_averaging,

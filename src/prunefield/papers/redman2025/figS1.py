@@ -36,20 +36,20 @@ def check_misfit(table: "DataFrame") -> Verdict:
     worst = max(mannwhitneyu(ours, theirs, alternative="less").pvalue for ours, theirs in pairs)
     ours, theirs = (median(value for pair in pairs for value in pair[which]) for which in (0, 1))
     observed = f"median error IMP {ours:.2e}, random {theirs:.2e}, p ≤ {worst:.1e}"
-    note = "the error of a random mask is the sampling noise of its few pairs, not a lack of structure alone"
+    note = "the error of a random mask is partly the sampling noise of its few pairs, not only a lack of structure"
     return judge(worst < SIGNIFICANT, observed, len(table), note)
 
 
 class FigS1(Item):
     """Masks, their S_i(d) and the fitted Gaussians; the fits' mean squared errors (redman2025, Fig. S1, App. A)."""
 
-    title: ClassVar[str] = "A Gaussian describes the correlation function of a mask found by pruning"
+    title: ClassVar[str] = "Gaussian fits to the correlation functions of masks"
     open_choices: ClassVar[tuple[str, ...]] = (
         *SHARED_CHOICES,
-        "The error is the mean squared residual of S/max S over all d ≠ 0; with unscaled S units with many inputs "
-        "would have the greater errors.",
-        "Units: the most connected ones (120 of 1024; 40 of 256, 20 of 64) at the last round. 'Significantly smaller': "
-        f"one-sided Mann–Whitney test with p < {SIGNIFICANT} in every seed.",
+        "The error is the mean squared residual of S/max S over all d ≠ 0; with unscaled S, units with many inputs "
+        "would have larger errors.",
+        "Units: the most connected ones (120 of 1024; 40 of 256, 20 of 64) at the last round. 'Significantly "
+        f"smaller' means: one-sided Mann–Whitney test with p < {SIGNIFICANT} in every seed.",
         "The three examples are the first, the middle and the last of the most connected units, of the first seed.",
     )
     claims: ClassVar[tuple[Claim, ...]] = on_each(

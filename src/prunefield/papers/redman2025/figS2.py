@@ -30,8 +30,8 @@ def check_small(table: "DataFrame") -> Verdict:
     imp, best = (column(rows(table, method=method), "cosine") for method in ("imp", "ica"))
     seeds = [column(rows(table, method="imp", seed=seed), "cosine") for seed in table["seed"].unique()]
     least = min(sum(cosine < SMALL for cosine in cosines) / len(cosines) for cosines in seeds)
-    observed = f"at least {100 * least:.0f} % below {SMALL} in each seed; mean {mean(imp):.3f}"
-    note = f"masks that are cut from the components themselves have {mean(best):.3f}"
+    observed = f"at least {100 * least:.0f} % below {SMALL} in every seed; mean {mean(imp):.3f}"
+    note = f"masks cut from the components themselves have {mean(best):.3f}"
     return judge(least >= MOST, observed, len(imp), note)
 
 
@@ -46,21 +46,21 @@ def check_chance(table: "DataFrame") -> Verdict:
 
 
 def imp_as_components(table: "DataFrame") -> "DataFrame":
-    """The table if IMP's masks were cut from the independent components."""
+    """The table with masks cut from the independent components instead of IMP's."""
     return replace(table, "imp", by="ica")
 
 
 class FigS2(Item):
     """|cos| of each mask with the most similar of the independent components (redman2025, Fig. S2, App. B)."""
 
-    title: ClassVar[str] = "Iterative pruning and ICA find different local features"
+    title: ClassVar[str] = "Similarity of the masks of iterative pruning to independent components"
     open_choices: ClassVar[tuple[str, ...]] = (
         *SHARED_CHOICES,
         "Masks: the most connected units (120 of 1024; 40 of 256, 20 of 64) at the last round, as vectors of 0 and 1; "
-        "components as in Fig. 2. Their signs are arbitrary, so |cos| is taken, the largest over all components.",
-        f"'Skewed to small values', set before a number was seen: {100 * MOST:.0f} % below {SMALL} in every seed. Two "
-        "lines of comparison: random masks, since the largest of 64 is above 0 by chance; and the best that a mask "
-        "can do, which keeps as many inputs as IMP's where its component is largest.",
+        "components as in Fig. 2. Their signs are arbitrary, so the largest |cos| over all components is taken.",
+        f"'Skewed to small values', defined before any result was seen: {100 * MOST:.0f} % below {SMALL} in every "
+        "seed. Two references: random masks, since the largest of 64 is above 0 by chance; and the best that a mask "
+        "can do, which keeps as many inputs as IMP's mask where its component is largest.",
     )
     claims: ClassVar[tuple[Claim, ...]] = on_each(
         Claim(
@@ -72,9 +72,9 @@ class FigS2(Item):
             decided_at="laptop",
         ),
         Claim(
-            "IMP's masks are more similar to independent components than masks of chance are",
+            "IMP's masks are more similar to independent components than random masks",
             "our control",
-            "the greater median in every seed",
+            "a larger median in every seed",
             check_chance,
             imp_as_random,
             decided_at="laptop",

@@ -28,7 +28,7 @@ def check_growth(table: "DataFrame") -> Verdict:
     imp, chance = (curve(rows(table, layer=2), method, "kurtosis") for method in ("imp", "random"))
     grown = imp.iloc[-1] - imp.iloc[0]
     spread = float((chance.max() - chance.min()).max())
-    observed = f"from {imp.iloc[0].mean():.3f} to {imp.iloc[-1].mean():.3f}, by {grown.min():+.3f} in the least seed"
+    observed = f"from {imp.iloc[0].mean():.3f} to {imp.iloc[-1].mean():.3f}, by {grown.min():+.3f} in the weakest seed"
     return judge(bool((grown > spread).all()), observed, imp.size, f"random masks vary by up to {spread:.3f}")
 
 
@@ -37,7 +37,7 @@ def check_decrease(table: "DataFrame") -> Verdict:
     drop, rise = imp.max() - imp.iloc[-1], imp.max() - imp.iloc[0]
     good = bool(((drop > 0) & (drop <= SLIGHT * rise)).all())
     top = [int(n) for n in imp.idxmax()]
-    observed = f"greatest {imp.max().mean():.3f} at rounds {top}, last {imp.iloc[-1].mean():.3f}"
+    observed = f"maximum {imp.max().mean():.3f} at rounds {top}, last {imp.iloc[-1].mean():.3f}"
     return judge(good, observed, imp.size)
 
 
@@ -55,14 +55,14 @@ def check_plateau(table: "DataFrame") -> Verdict:
 
 
 def still_rising(table: "DataFrame") -> "DataFrame":
-    """The table if the kurtosis never fell: each seed's values in ascending order."""
+    """The table with a kurtosis that never falls: each seed's values in ascending order."""
     places = ["data", "layer", "method", "seed"]
     ordered = table.sort_values([*places, "round"], ignore_index=True)
     return ordered.assign(kurtosis=ordered.sort_values([*places, "kurtosis"])["kurtosis"].to_numpy())
 
 
 def second_as_first(table: "DataFrame") -> "DataFrame":
-    """The table if the second layer did what the first does."""
+    """The table with the first layer instead of the second."""
     import pandas
 
     first = rows(table, layer=1)
@@ -70,15 +70,15 @@ def second_as_first(table: "DataFrame") -> "DataFrame":
 
 
 class FigS3(Item):
-    """Kurtosis of λ in the second hidden layer under three prunings (redman2025, Fig. S3, eq. 7 and App. D)."""
+    """Kurtosis of λ in the second hidden layer under three pruning methods (redman2025, Fig. S3, eq. 7 and App. D)."""
 
-    title: ClassVar[str] = "Does iterative pruning also raise the kurtosis of the second layer?"
+    title: ClassVar[str] = "Kurtosis of the second layer's pre-activations against density"
     open_choices: ClassVar[tuple[str, ...]] = (
         *SHARED_CHOICES,
-        "Batch norm (paper scale): the moments of the masked net's activity, computed anew for each mask; the dense "
-        "net's would belong to another net. Images as in Fig. 4B.",
+        "Batch norm (paper scale): the moments of the masked net's activity, recomputed for each mask; those of the "
+        "dense net would belong to a different net. Images as in Fig. 4B.",
         INTERVAL_CHOICE,
-        f"Criteria, set before a number was seen: 'increases' from the first round to the last by more than random "
+        f"Criteria, set before any result was seen: 'increases' from the first round to the last by more than random "
         f"masks vary, in every seed; 'slightly' at most {SLIGHT} of the rise; a plateau begins where {PLATEAU} of the "
         "rise to the maximum is reached, mean over seeds.",
     )
@@ -86,7 +86,7 @@ class FigS3(Item):
         Claim(
             "The kurtosis in the second layer increases with IMP's rounds",
             "Sec. 3.2, App. D, Fig. S3",
-            "last above first by more than random masks vary, in every seed",
+            "the last value is above the first by more than random masks vary, in every seed",
             check_growth,
             imp_as_random,
             decided_at="laptop",
@@ -94,7 +94,7 @@ class FigS3(Item):
         Claim(
             "The kurtosis in the second layer slightly decreases at higher rounds",
             "App. D, Fig. S3",
-            f"in every seed the last is below the greatest, by at most {SLIGHT} of the rise",
+            f"in every seed the last value is below the maximum, by at most {SLIGHT} of the rise",
             check_decrease,
             still_rising,
             decided_at="laptop",

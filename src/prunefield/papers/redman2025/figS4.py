@@ -34,7 +34,7 @@ def check_weak(table: "DataFrame") -> Verdict:
     largest = {name: max(column(found, name), key=abs) for name in NAMES}
     observed = ", ".join(f"{name} {value:+.2f}" for name, value in largest.items())
     good = all(abs(value) < STRONG for value in largest.values())
-    return judge(good, f"largest of all seeds: {observed}", len(NAMES) * len(found))
+    return judge(good, f"largest over all seeds: {observed}", len(NAMES) * len(found))
 
 
 def check_spread(table: "DataFrame") -> Verdict:
@@ -45,30 +45,31 @@ def check_spread(table: "DataFrame") -> Verdict:
 
 
 def tied(table: "DataFrame") -> "DataFrame":
-    """The table if the score were the weight itself."""
+    """The table with the weight itself as the score."""
     return table.assign(**dict.fromkeys(NAMES, 1.0))
 
 
 def blind(table: "DataFrame") -> "DataFrame":
-    """The table if scores did not know the sizes of the weights."""
+    """The table with scores that do not depend on the magnitudes of the weights."""
     return table.assign(spread_high=table["spread_low"])
 
 
 class FigS4(Item):
     """Weight at the rewind point and cavity score, before the first and the last pruning (redman2025, Fig. S4)."""
 
-    title: ClassVar[str] = "The cavity score is not strongly connected to the value of a weight"
+    title: ClassVar[str] = "Cavity scores against the values of weights"
     open_choices: ClassVar[tuple[str, ...]] = (
         *SHARED_CHOICES,
         CAVITY_CHOICE,
-        f"'Not strongly connected', set before a number was seen: Pearson's and Spearman's correlation of the score "
-        f"with w and with |w| are all below {STRONG} in size, for the first n and the last, in every seed.",
-        "A claim of ours: to first order the score is w times a factor, so its spread (standard deviation) must grow "
+        "'Not strongly connected', defined before any result was seen: Pearson's and Spearman's correlation of the "
+        "score "
+        f"with w and with |w| are all below {STRONG} in magnitude, for the first and the last n, in every seed.",
+        "Our own claim: to first order the score is w times a factor, so its spread (standard deviation) must grow "
         "with |w| even where its mean does not. It is computed from 2,000 weights of each net and round.",
     )
     claims: ClassVar[tuple[Claim, ...]] = on_each(
         Claim(
-            "Neither sign nor magnitude of a weight is strongly connected to its cavity score",
+            "Neither the sign nor the magnitude of a weight is strongly connected to its cavity score",
             "Sec. 3.3, Fig. S4",
             f"|correlation| < {STRONG} with w and |w|, first and last round, every seed",
             check_weak,

@@ -1,4 +1,4 @@
-"""Hypothesis H* of redman2025 on one page: its evidence, and a pruning that seeks kurtosis and nothing else."""
+"""Hypothesis H* of redman2025 on one page: its evidence, and a pruning method that maximises only the kurtosis."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -37,31 +37,34 @@ KEYS = ("data", "inputs", "seed", "method", "round")
 class Hypothesis(Item):
     """H*: IMP finds local fields by maximally raising the kurtosis of pre-activations (redman2025, Sec. 1, 3 and 4)."""
 
-    title: ClassVar[str] = "H*: does iterative pruning localise by maximising the kurtosis of pre-activations?"
+    title: ClassVar[str] = "Hypothesis H*: localisation and the kurtosis of pre-activations under iterative pruning"
     open_choices: ClassVar[tuple[str, ...]] = (
         *SHARED_CHOICES,
         CAVITY_CHOICE,
-        "The paper calls a search for the best weights infeasible. The greedy pruning does what H* says that IMP does: "
-        "at θ(rewind)⊙m(n) it removes as many first-layer weights as IMP, those with the highest scores. It aims at "
-        "the kurtosis itself, with 20 scorings in all (greedy), or at eq. 5, which below 3 aims downwards, with one "
-        "scoring a round as IMP prunes (cavity). It scores with training images and is measured with the held-out "
-        "images of Fig. 4B, so that it cannot profit from chance. It is no upper bound: the best can only do better.",
-        f"{CLONE_SEEDS} So it is with greedy pruning, which is compared with IMP in its own seeds. Two had been seen "
-        "at smoke scale before, and one verdict differs: 'enough to localise' holds on the photographs in seed 0 "
-        "(greedy 4.2 pixels) and had failed in seed 1 (7.5).",
+        "The paper calls a search for the best weights infeasible. Greedy pruning does what H* says that IMP does: "
+        "at θ(rewind)⊙m(n) it removes as many first-layer weights as IMP, those with the highest scores. It "
+        "maximises the kurtosis itself, with 20 scoring passes in all (greedy), or eq. 5, which lowers a kurtosis "
+        "below 3, with one scoring pass per round as IMP prunes (cavity). It scores with training images and is "
+        "measured on the held-out images of Fig. 4B, so that it cannot profit from chance. It is not an upper bound: "
+        "the optimum can only be better.",
+        f"{CLONE_SEEDS} The same holds for greedy pruning, which is compared with IMP on its own seeds. Two seeds "
+        "had been seen at smoke scale before, and one verdict differs: 'enough to localise' holds on the photographs "
+        "with seed 0 (greedy 4.2 pixels) and had failed with seed 1 (7.5).",
         INTERVAL_CHOICE,
-        f"'Maximally': IMP has {checks.MOST} of the rise over random masks that the better of both greedy prunings "
-        "has, in every seed, at the last round. Width: median σx of the most connected units, as in Fig. 3C.",
-        "All criteria were written before a greedy pruning had been run. Its images and scorings were raised after the "
-        "first smoke result: one scoring a round by 100 images a class gave 4.3 on those images and 2.88, as chance "
-        "does, on others (leaves). With those settings 'enough to localise' had held on the photographs (4.2 and 5.0 "
+        f"'Maximally' means: IMP reaches {checks.MOST} of the rise over random masks that the better of the two "
+        "greedy methods reaches, in every seed, at the last round. Width: median σx of the most connected units, as "
+        "in Fig. 3C.",
+        "All criteria were written before greedy pruning had been run. The numbers of images and scoring passes were "
+        "raised after the first smoke result: one pass per round with 100 images per class gave 4.3 on those images "
+        "and 2.88, the value of random masks, on others (leaves). With those settings 'enough to localise' had held "
+        "on the photographs (4.2 and 5.0 "
         "pixels, random masks 7.2).",
     )
     claims: ClassVar[tuple[Claim, ...]] = on_each(
         Claim(
-            "(a) Non-Gaussian inputs are necessary: on the Gaussian clone fields are wider",
+            "(a) Non-Gaussian inputs are necessary: fields are wider on the Gaussian clone",
             "Sec. 1 and 3.1, Fig. 3C",
-            "the least of the clone's median widths is above the greatest of the data's",
+            "the smallest median width on the clone is above the largest on the data",
             checks.check_clone,
             checks.clone_as_data,
             decided_at="laptop",
@@ -69,7 +72,7 @@ class Hypothesis(Item):
         Claim(
             "(b) IMP leads to greater kurtosis than one-shot pruning",
             "Sec. 1 and 3.2, Fig. 4B",
-            "above one-shot's and above random masks', in every seed, from some round to the end",
+            "above that of one-shot pruning and of random masks, in every seed, from some round to the end",
             checks.check_gap,
             checks.imp_as_random,
             decided_at="laptop",
@@ -83,7 +86,7 @@ class Hypothesis(Item):
             decided_at="laptop",
         ),
         Claim(
-            "(c) IMP removes weights precisely when that raises the non-Gaussianity",
+            "(c) IMP removes weights precisely when their removal raises the non-Gaussianity",
             "Sec. 1 and 3.3, Fig. 5C",
             "the next group's mean cavity score is positive in every round and seed",
             checks.check_next,
@@ -101,7 +104,7 @@ class Hypothesis(Item):
         Claim(
             "(d) Increasing the kurtosis is enough to localise",
             "Sec. 1 (H*: 'by') and 4 (new pruning algorithms); our control",
-            f"both greedy prunings' widths are below {checks.LOCAL} of the random masks', in every seed",
+            f"the widths of both greedy methods are below {checks.LOCAL} times that of random masks, in every seed",
             checks.check_localising,
             checks.greedy_as_random,
             decided_at="laptop",
@@ -157,7 +160,7 @@ class Hypothesis(Item):
         return add_intervals(table, ("width", "kurtosis"), ("data", "inputs", "method", "round"))
 
     def ideal(self) -> "DataFrame":
-        """Figs 3 to 5 as printed, and greedy prunings that reach what IMP reaches, and no more."""
+        """Figs 3 to 5 as printed, and greedy methods that reach what IMP reaches, and no more."""
 
         def fill(case: Case) -> Case:
             kurtosis = trace_kurtosis(case)

@@ -1,4 +1,4 @@
-"""A question of our own: what decides whether IMP is more local than one-shot pruning, such as images seen again."""
+"""Our own question: what makes IMP more local than one-shot pruning, reuse of images for instance?"""
 
 import math
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ VARIED: dict[Scale, dict[str, tuple[Any, ...]]] = {
     "paper": {"images": (100_000, 10_000), "classes": (2, 100), "steps": (10_000,), "width": (256,)},
 }
 AXES = {
-    "images": "images, seen again and again (∞: once)",
+    "images": "number of images, seen repeatedly (∞: once)",
     "classes": "classes",
     "steps": "training steps",
     "width": "hidden units in a layer",
@@ -41,24 +41,25 @@ AXES = {
 class Reuse(Item):
     """Widths under IMP, one-shot and random pruning with one setting changed at a time (redman2025, App. C.2)."""
 
-    title: ClassVar[str] = "Images seen again and again make receptive fields less local"
+    title: ClassVar[str] = "Width of masks against reuse of images, classes, steps and width of the net"
     open_choices: ClassVar[tuple[str, ...]] = (
-        "This item is not in the paper. It asks why IMP is the more local one on ImageNet32 and on dead leaves, where "
-        "no image is seen often, and not on CIFAR-10, whose images are seen again and again.",
+        "This item is not in the paper. It asks why IMP is more local than one-shot pruning on ImageNet32 and on "
+        "dead leaves, where no image is seen often, and not on CIFAR-10, whose images are seen repeatedly.",
         "Base: the nets of Fig. 4 on dead leaves, all seeds; every other setting differs from it in one way, one seed. "
-        "`images`: so many are drawn once and every batch is taken from them with replacement. `steps`: more or fewer "
-        "images, none of them twice.",
-        "`data`: the nets of Fig. 4 on natural images, and (laptop) 10,000 leaves whose labels are chance.",
+        "`images`: this many are drawn once, and every batch is sampled from them with replacement. `steps`: more or "
+        "fewer images, none of them seen twice.",
+        "`data`: the nets of Fig. 4 on natural images, and (laptop scale) 10,000 leaves with random labels.",
         "Width: σx at the last round, mean over the most connected units, as in Fig. 4. Accuracies: after the last "
-        "training; the gap is that on the first training images minus that on held-out ones.",
+        "training; the gap is the accuracy on the first training images minus that on held-out images.",
         INTERVAL_CHOICE,
-        "That reuse costs locality had been seen in one prototype (10,000 images, one seed) before this was written.",
+        "An effect of reuse on locality had been seen in one prototype (10,000 images, one seed) before this was "
+        "written.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (
         Claim(
-            "Reuse costs locality: IMP's masks are wider when images are seen again and again",
+            "Reuse costs locality: IMP's masks are wider when images are seen repeatedly",
             "our question (App. C.2: 1.25 epochs)",
-            "with each reused set of images IMP's width is above that of the endless stream in all its seeds",
+            "IMP's width with each reused set of images is above that of the endless stream in all seeds",
             checks.check_cost,
             checks.reuse_as_stream,
             decided_at="laptop",
@@ -66,7 +67,7 @@ class Reuse(Item):
         Claim(
             "IMP is more local than one-shot pruning when no image is seen twice",
             "our question; Fig. 4A",
-            "IMP's width is the smaller one in every seed of the base setting",
+            "IMP's width is smaller in every seed of the base setting",
             checks.check_advantage,
             checks.imp_as_random,
             decided_at="laptop",
@@ -82,7 +83,7 @@ class Reuse(Item):
         Claim(
             "Reuse shows as a gap between training and test accuracy",
             "our question",
-            "the gap with the fewest images is above that of the endless stream in all its seeds",
+            "the gap with the fewest images is above that of the endless stream in all seeds",
             checks.check_gap,
             checks.reuse_as_stream,
             decided_at="laptop",
@@ -120,7 +121,7 @@ class Reuse(Item):
         return add_intervals(table, METHODS, ("axis", *AXES))
 
     def ideal(self) -> "DataFrame":
-        """The suspicion: the more often images are reused, the wider are IMP's masks and the smaller is its lead."""
+        """The conjecture: the more often images are reused, the wider IMP's masks and the smaller its lead."""
         import pandas
 
         rows = [{"axis": "base", "images": math.nan, "imp": 4.5 + 0.1 * seed, "gap": 0.01} for seed in range(3)]
@@ -156,7 +157,7 @@ class Reuse(Item):
 
 
 def settings(scale: Scale) -> dict[Imp, str]:
-    """The pruning runs, each with the name of what differs from the base."""
+    """The pruning runs, each with the name of the setting that differs from the base."""
     base = nets(scale, "leaves")
     found = {**dict.fromkeys(base, "base"), **dict.fromkeys(nets(scale, "images"), "data")}
     for axis, values in VARIED[scale].items():

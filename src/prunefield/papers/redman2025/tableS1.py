@@ -1,4 +1,4 @@
-"""Table S1 of redman2025: the settings of the net and, in the net's own size, how many entries each round keeps."""
+"""Table S1 of redman2025: the settings of the net and, at full size, the number of entries that each round keeps."""
 
 import math
 from collections.abc import Mapping
@@ -74,7 +74,7 @@ def check_nesting(table: "DataFrame") -> Verdict:
 
 
 def as_earlier(table: "DataFrame") -> "DataFrame":
-    """The table with the batch and the steps of the work before it."""
+    """The table with the batch size and the steps of the preceding work."""
     other = table.copy()
     for name, value in EARLIER.items():
         other.loc[other["quantity"] == name, "ours"] = float(value)
@@ -84,7 +84,7 @@ def as_earlier(table: "DataFrame") -> "DataFrame":
 
 
 def one_round_less(table: "DataFrame") -> "DataFrame":
-    """The table if each round's mask were that of the round before."""
+    """The table with each round's mask replaced by that of the round before."""
     other = table.copy()
     for layer in (1, 2):
         rows = other["quantity"] == f"kept {layer}"
@@ -93,36 +93,37 @@ def one_round_less(table: "DataFrame") -> "DataFrame":
 
 
 def rounded_up(table: "DataFrame") -> "DataFrame":
-    """The table if a threshold were removed with what lies below it, as when the count is off by one."""
+    """The table with counts that are off by one, as if entries equal to the threshold were removed too."""
     return table.assign(ours=table["ours"].where(~table["quantity"].str.startswith("kept"), table["ours"] - 1))
 
 
 def one_back(table: "DataFrame") -> "DataFrame":
-    """The table if a single entry came back in each round."""
+    """The table with a single entry that comes back in each round."""
     return table.assign(ours=table["ours"].where(~table["quantity"].str.contains("regrown"), 1.0))
 
 
 class TableS1(Item):
     """The paper's net and its exact counts, on masks of full size (redman2025, Table S1, Sec. 2.1 and App. C.2)."""
 
-    title: ClassVar[str] = "The paper's network is the default, and ten rounds of 30 % leave 2.8 % of it"
+    title: ClassVar[str] = "Settings of the paper's network, and numbers of entries kept in each round"
     open_choices: ClassVar[tuple[str, ...]] = (
-        "The counts come from a real run at full size, 3072:1024:1024:1000, with one training step a round instead of "
-        "40,000: how many entries are kept does not depend on it. Images are dead leaves in 1000 orientations.",
+        "The counts come from a real run at full size, 3072:1024:1024:1000, with one training step per round instead "
+        "of 40,000: the number of kept entries does not depend on it. Images are dead leaves in 1000 orientations.",
         "The paper prints no counts. Expected is N − ⌊(1 − 0.7ⁿ)N⌋ of the N weights and biases of a hidden layer, in "
         "exact arithmetic, which is what the rule of the reference code gives.",
-        "Table S1 has no rounds and no fraction; they are those of Fig. 1 and Sec. 2.1.",
+        "Table S1 gives neither the number of rounds nor the fraction; they are taken from Fig. 1 and Sec. 2.1.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (
         Claim(
-            "Architecture, batch, rate, steps and rewinding are those of Table S1; ten rounds remove 30 % each",
+            "Architecture, batch size, learning rate, steps and rewinding are those of Table S1; ten rounds remove "
+            "30 % each",
             "Table S1, Sec. 2.1",
             "each setting equals the default of `imp`",
             check_settings,
             as_earlier,
         ),
         Claim(
-            "A training draws 1.6 million times from 1,281,167 images: 1.25 epochs",
+            "One training draws 1.6 million samples from 1,281,167 images: 1.25 epochs",
             "Table S1 (follows from it)",
             "steps × batch / images = 1.25, as rounded",
             check_epochs,
@@ -139,7 +140,7 @@ class TableS1(Item):
             rounded_up,
         ),
         Claim(
-            "What is pruned stays pruned, and one-shot pruning begins as IMP does",
+            "Pruned entries stay pruned, and one-shot pruning begins like IMP",
             "Sec. 2.1",
             "no entry comes back, and the first masks of both are equal",
             check_nesting,
