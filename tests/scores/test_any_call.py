@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from prunefield.errors import UsageError
+from prunefield.masks import Mask
 from prunefield.schedules import shrink
 from prunefield.scores import Score
 from prunefield.seeds import generator
@@ -205,6 +206,12 @@ def test_zeros_name_the_layer_at_fault(kind, make, blame, batch):
         shrink(net, kind, 0.5, [batch], generator=generator(0, "m"))
     assert blame.replace("\\", "") in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_zeros_of_a_score_alone_point_to_shrink(batch):
+    scores = rate("synflow", nn.Sequential(nn.Linear(8, 8), Block(), nn.Linear(8, 3)), [batch])
+    with pytest.raises(UsageError, match=r"all scores of '1\.inner\.0\.weight' are zero.* \(`shrink` names it\)"):
+        Mask.keep(scores, 0.5)
 
 
 def test_a_layer_that_is_not_called_is_named(batch):
