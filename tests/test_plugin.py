@@ -27,7 +27,7 @@ def test_the_order_of_keys_does_not_matter(keys):
 
 
 def test_every_setting_changes_the_id():
-    changed = {"seed": 4, "steps": 8, "scale": 2.5, "pause": 0.1, "fail_at": 1, "die_at": 1, "of": None}
+    changed = {"seed": 4, "steps": 8, "scale": 2.5, "pause": 0.1, "fail_at": 1, "die_at": 1, "of": None, "gate": "x"}
     assert set(changed) == set(Toy.model_fields)
     ids = {Run.parse({**SETTINGS, key: value}).id for key, value in changed.items()}
     assert len(ids | {Run.parse(SETTINGS).id}) == len(changed) + 1

@@ -56,9 +56,8 @@ def list_(args: Namespace, folders: "list[Folder]") -> int:
 
 def _row(folder: "Folder") -> dict[str, Any]:
     status, seconds = folder.status, None
-    if status == "done":
-        with suppress(StoreError):
-            seconds = folder.table("made").get("seconds")
+    with suppress(StoreError):
+        seconds = folder.table("made").get("seconds") if status == "done" else None
     progress = 1.0 if status == "done" else folder.progress()
     is_number = isinstance(seconds, int | float)
     return {"run": folder.name, "status": status, "progress": progress, "seconds": seconds if is_number else None}
