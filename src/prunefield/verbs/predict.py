@@ -110,7 +110,7 @@ def draw(found: "Prediction", path: Path) -> None:
     phi.plot(grid, SLOPE * grid, "--", color="0.5", label="√(2/π) a: above it localises")
     phi.plot(grid, values, color="black", label="φ(a) of the data")
     phi.set(xlabel="a", title="amplifier")
-    phi.legend()
+    phi.legend(loc="lower right")
     for label, covariance in enumerate(found.covariances):
         rows.plot(covariance, label=f"class {label}")
     rows.set(xlabel="site", title="covariance with the middle site")
