@@ -157,3 +157,11 @@ def test_work_that_cannot_be_loaded_is_told_and_nothing_hangs():
         del sys.modules["nowhere"]
     assert [outcome.index for outcome in outcomes] == [0, 1]
     assert all("its process died" in (outcome.error or "") for outcome in outcomes)
+
+
+def test_a_script_without_a_guard_is_not_executed_again_in_each_process(tmp_path):
+    """Nor must there be a file of it: people pipe programs into Python, and forget `if __name__ == "__main__"`."""
+    script = "from prunefield.engines.local import Local; print(list(Local(jobs=1).map(len, ['abc'])))"
+    found = subprocess.run([sys.executable], input=script, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "Outcome(index=0, value=3, error=None)" in found.stdout
+    assert "Error" not in found.stderr

@@ -3,10 +3,12 @@
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
+from types import ModuleType
 from typing import Any
 
 from pydantic import Field
@@ -40,7 +42,7 @@ class Local(Engine):
                         yield pipe.recv()
                         idle.append(worker)
                     except (EOFError, OSError):
-                        yield Outcome(index, None, f"its process died ({worker.end()}); out of memory?")
+                        yield Outcome(index, None, f"its process died ({worker.end()})")
                 if not ready:
                     yield None
         finally:
@@ -55,7 +57,7 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, work), daemon=True)
-        with _inherited():
+        with _inherited(work):
             self.process.start()
         theirs.close()
 
@@ -67,15 +69,20 @@ class Worker:
         self.process.kill()
         self.process.join()
         self.pipe.close()
-        return f"exit status {self.process.exitcode}"
+        is_killed = self.process.exitcode == -signal.SIGKILL
+        return "killed; out of memory?" if is_killed else f"exit status {self.process.exitcode}"
 
 
 @contextmanager
-def _inherited() -> Iterator[None]:
-    """What a new process must find when it begins: one thread for numerical libraries, and no Ctrl-C.
+def _inherited(work: Callable[[Any], Any]) -> Iterator[None]:
+    """What a new process must find when it begins: one thread for numerical libraries, no Ctrl-C, and no main program.
 
     Ctrl-C reaches the whole group; the parent decides what ends, and a child that is still importing would complain.
+    The caller's script would be executed once more in each process, unless `work` is defined there and it is needed.
     """
+    main = sys.modules["__main__"]
+    if work.__module__ != "__main__":
+        sys.modules["__main__"] = ModuleType("__main__")
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(ONE_THREAD)
     is_main = threading.current_thread() is threading.main_thread()  # others may not touch signals
@@ -83,6 +90,7 @@ def _inherited() -> Iterator[None]:
     try:
         yield
     finally:
+        sys.modules["__main__"] = main
         if is_main:
             signal.signal(signal.SIGINT, handler)
         for name, value in before.items():
