@@ -89,7 +89,7 @@ def test_a_frozen_weight_needs_no_optimizer():
     mask.hold_(net, optimizer)
     step(net, optimizer)
     assert Mask.from_module(net) == mask
-    with pytest.raises(UsageError, match="hold_ takes torch optimizers, not a float"):
+    with pytest.raises(UsageError, match="hold_ takes torch optimizers, not float"):
         mask.hold_(net, 0.1)  # type: ignore[arg-type]
 
 

@@ -109,7 +109,7 @@ def count_iterations(what: str) -> Iterator[Callable[[int, int], None]]:
         if console.is_terminal:
             bar.update(task, completed=done, total=total)
             bar.start()
-        elif monotonic() - last >= PAUSE:
+        elif done < total and monotonic() - last >= PAUSE:
             last = monotonic()
             print(f"{what}: {done} of {total} iterations", file=sys.stderr, flush=True)
 

@@ -70,7 +70,7 @@ def test_every_form_of_data_is_the_same_batch(kind, batch):
         whole = whole or found
         assert all(torch.allclose(score, found[name], atol=1e-9) for name, score in whole.items())
     for wrong in (3, "loader", [object()]):
-        with pytest.raises(UsageError, match=r"data are a DataLoader, a pair .inputs, labels., a dict"):
+        with pytest.raises(UsageError, match=r"data must be a DataLoader, a pair .inputs, labels., a dict"):
             rate(kind, net, wrong)
 
 
@@ -145,7 +145,7 @@ def test_outputs_that_are_no_logits_are_named(batch):
         def forward(self, x):
             return {"states": super().forward(x)}
 
-    with pytest.raises(UsageError, match="gives a dict without logits; give forward="):
+    with pytest.raises(UsageError, match="returns a dict without logits; set forward="):
         rate("snip", Odd(nn.Linear(8, 3)), [batch])
     with pytest.raises(UsageError, match=r"labels of shape .6,. do not fit the cross-entropy"):
         rate("snip", nn.Sequential(nn.Linear(8, 3), nn.Unflatten(1, (3, 1))), [batch])

@@ -19,7 +19,7 @@ Forward = Callable[[nn.Module, Any], Any]
 LossName = Literal["cross-entropy", "l1", "squared"]
 Loss = LossName | Callable[[Any, Any], Tensor]
 LABELS = ("labels", "label", "targets", "target", "y")  # in a batch that is a dict
-FORMS = "a DataLoader, a pair (inputs, labels), a dict, a list of these, or a function that gives one of them"
+FORMS = "a DataLoader, a pair (inputs, labels), a dict, a list of these, or a function that returns one of them"
 
 
 class Hooks(TypedDict, total=False):
@@ -51,7 +51,7 @@ def take_batches(data: Data, needs: Needs, *, generator: torch.Generator) -> lis
     if isinstance(data, Sequence) and not isinstance(data, str):
         return list(data if needs != "shape" else data[:1])
     if not isinstance(data, Iterable) or isinstance(data, str):
-        raise UsageError(f"data must be {FORMS}, not a {type(data).__name__}")
+        raise UsageError(f"data must be {FORMS}, not {type(data).__name__}")
     with keep_streams():
         seed_streams(generator.initial_seed())  # draws nothing, so that all forms of the same data score alike
         return list(data if needs == "all" else islice(data, 1))

@@ -28,7 +28,7 @@ def hold_zeros(names: Sequence[str], pairs: Pairs, optimizers: Sequence[torch.op
     held: list[tuple[torch.optim.Optimizer, Pairs]] = []
     for optimizer in optimizers:
         if not isinstance(optimizer, torch.optim.Optimizer):
-            raise UsageError(f"hold_ takes torch optimizers, not a {type(optimizer).__name__}")
+            raise UsageError(f"hold_ takes torch optimizers, not {type(optimizer).__name__}")
         if isinstance(optimizer, torch.optim.LBFGS):
             raise UsageError("LBFGS evaluates losses inside its step, where pruned weights move; use another optimizer")
         moved = {id(item) for group in optimizer.param_groups for item in group["params"]}
