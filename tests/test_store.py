@@ -162,7 +162,7 @@ def test_a_full_disk_harms_nothing(store, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(Error, match=r"no space left.*resumes") as caught:
+    with pytest.raises(Error, match=r"no space left.*to resume") as caught:
         obtain(store, Toy(seed=2))
     assert caught.value.status == 1
     monkeypatch.undo()
@@ -202,7 +202,7 @@ def test_names_may_be_shortened(store):
     name = Toy().folder
     assert store.match(name).name == name
     assert store.match(Toy().id[:9]).name == name
-    with pytest.raises(UsageError, match="beginning of 2 runs"):
+    with pytest.raises(UsageError, match="beginning of 2 run names"):
         store.match("toy")
     with pytest.raises(UsageError, match="unknown run"):
         store.match("tox")
