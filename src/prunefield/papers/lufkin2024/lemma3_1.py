@@ -45,8 +45,8 @@ class Lemma3_1(Item):
         "the initial one that is not halved from N = 40 to 160; 'localised' means IPR ≥ 0.15 for both",
         "changed after numbers had been seen: the factor of three was first required at N = 40, where initial "
         "weights have 0.041 and even w = one site, by its closed form, only 0.0985, so that only one verdict was "
-        "possible; the factor was kept and the larger N added, where initial weights have about 0.01; IPR ≥ 0.15 replaced "
-        "IPR·N ≥ 6, which is the same at N = 40 and weaker at N = 160",
+        "possible; the factor was kept and the larger N added, where initial weights have about 0.01; IPR ≥ 0.15 "
+        "replaced IPR·N ≥ 6, which is the same at N = 40 and weaker at N = 160",
         "a first estimate of the noise treated sites as independent and failed the Gaussian claim at laptop scale "
         "(5.1 standard deviations); it was corrected and the limit of 4 kept. Samples at smoke scale were raised "
         "from 24,000 to 80,000",
