@@ -8,8 +8,8 @@ from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import Case
 from benchmarks._nets import resnet20, vgg19
-from prunefield.inputs import draw_batch
 from prunefield.scores import Score
+from prunefield.training.inputs import draw_batch
 
 NETS = {"ResNet-20": resnet20, "VGG-19": vgg19}
 MEGABYTE = 2**20

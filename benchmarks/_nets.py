@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from prunefield.nets.architecture import Architecture
+from prunefield.networks.architecture import Architecture
 
 
 def resnet20(width: int = 16, classes: int = 10) -> nn.Module:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import torch
 
 from benchmarks import Case
-from prunefield.measure.cavity import COLUMNS, score_weights
+from prunefield.measures.cavity import COLUMNS, score_weights
 
 UNITS, INPUTS, CLASSES, IMAGES = 1024, 3072, 100, 50
 FEW = 256  # units of the rows on densities and columns, so that all rows together take less than four minutes

@@ -10,11 +10,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 from benchmarks import Case
-from prunefield.execution import obtain
+from prunefield.lab.execution import obtain
+from prunefield.lab.store import Folder, Store
 from prunefield.runs import Record, Run, State
 from prunefield.runs.imp import Imp
 from prunefield.runs.neuron import Neuron
-from prunefield.store import Folder, Store
 from prunefield.tasks.ising import Ising
 
 

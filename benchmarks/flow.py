@@ -9,7 +9,7 @@ import torch
 
 from benchmarks import Case
 from prunefield.runs.neuron import first_weights
-from prunefield.tasks._discrimination import Discrimination
+from prunefield.tasks import Discrimination
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp

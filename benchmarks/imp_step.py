@@ -15,10 +15,10 @@ from torch.nn import functional
 from torch.nn.utils import prune
 
 from benchmarks import Case
-from prunefield.nets.fcn import Fcn
-from prunefield.seeds import generator
+from prunefield.core.seeds import generator
+from prunefield.networks.fcn import Fcn
 from prunefield.tasks import Batch
-from prunefield.train import train
+from prunefield.training.steps import train
 
 BATCH, RATE, UPDATES = 40, 0.01, 10
 

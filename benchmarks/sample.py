@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from benchmarks import Case
-from prunefield.masks import Mask
+from prunefield.masks.mask import Mask
 
 SIZE, DENSITY, MANY = 20_024_000, 0.1, 100_000_000
 

@@ -9,9 +9,9 @@ from torch.nn import functional
 from benchmarks import Case
 from benchmarks._memory import memory_cases
 from benchmarks._nets import resnet20
-from prunefield.inputs import draw_batch
 from prunefield.scores.snip import Snip
 from prunefield.tasks import Batch
+from prunefield.training.inputs import draw_batch
 
 
 def cases() -> Iterator[Case]:

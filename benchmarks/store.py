@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks import Case
-from prunefield.execution import obtain
+from prunefield.lab.execution import obtain
+from prunefield.lab.store import Store
 from prunefield.runs.sketch import Sketch
-from prunefield.store import Store
 
 READ = "import pathlib, sys\nfor path in sorted(pathlib.Path(sys.argv[1]).iterdir()): (path / 'made.json').read_bytes()"
 LINKS = 10_000  # of one file; a file system allows no more than a few ten thousand

@@ -8,7 +8,7 @@ from torch import nn
 from benchmarks import Case
 from benchmarks._memory import memory_cases
 from benchmarks._nets import resnet20, vgg19
-from prunefield.schedules import shrink
+from prunefield.pruning.schedules import shrink
 from prunefield.scores.synflow import Synflow
 
 ITERATIONS, DENSITY = 100, 0.1

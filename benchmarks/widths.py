@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from benchmarks import Case
-from prunefield.measure.widths import STARTS, count_pairs, measure_widths
+from prunefield.measures.widths import STARTS, count_pairs, measure_widths
 
 MASKS, TIMED = 1024, 16
 

@@ -44,7 +44,7 @@ def datasets(data_folder, tmp_path_factory):
 
 @pytest.fixture
 def store(tmp_path):
-    from prunefield.store import Store
+    from prunefield.lab.store import Store
 
     return Store(tmp_path / "store")
 
@@ -53,9 +53,9 @@ def store(tmp_path):
 def smoke(tmp_path_factory):
     """A store with all items at smoke scale. Processes of pytest-xdist share it: the store keeps them apart."""
     from prunefield.engines.local import Local
-    from prunefield.execution import carry_out
-    from prunefield.ledger import items
-    from prunefield.store import Store
+    from prunefield.lab.execution import carry_out
+    from prunefield.lab.store import Store
+    from prunefield.report.ledger import items
 
     base = tmp_path_factory.getbasetemp()
     shared = Store((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "smoke")

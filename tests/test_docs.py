@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import prunefield
-from prunefield.names import modules
-from prunefield.options import Parser
-from prunefield.study import read
+from prunefield.cli.options import Parser
+from prunefield.core.names import modules
+from prunefield.lab.study import read
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -46,7 +46,7 @@ def test_the_commands_exist(page):
         if line.startswith("prunefield ")
     ]
     for _, verb, *arguments in commands:
-        module = import_module(modules("verbs")[verb])
+        module = import_module(modules("cli.verbs")[verb])
         parser = Parser(prog=verb)
         module.add_options(parser)
         assert parser.parse_args(arguments)
@@ -89,5 +89,5 @@ def test_doctests_are_shown_as_code(api):
 
 
 def test_signatures_have_types(api):
-    signature = api.partition('<h3 id="prunefield.masks.Mask.keep"')[2].partition("</pre>")[0]
+    signature = api.partition('<h3 id="prunefield.masks.mask.Mask.keep"')[2].partition("</pre>")[0]
     assert 'title="torch.Tensor"' in signature

@@ -10,47 +10,83 @@ import pytest
 import prunefield
 
 ROOT = Path(prunefield.__file__).parent
-LAYERS = (
-    ("errors", "names", "plugin", "seeds", "files", "sizes"),
-    (
-        "data",
-        "tasks",
-        "nets",
-        "scores",
-        "inputs",
-        "masks",
-        "selection",
-        "sketches",
-        "recipe",
-        "pools",
-        "theory",
-    ),
-    ("runs", "train", "prune", "measure", "schedules"),
-    ("store", "folder", "packing", "engines", "conditions", "execution", "study"),
-    ("papers", "ledger", "report"),
-    ("__main__", "cli", "options", "screen", "verbs"),
+ROOMS = (  # from the ground up; rooms on one line do not import each other
+    ("core",),
+    ("data", "theory", "modules"),
+    ("tasks", "networks", "masks"),
+    ("training",),
+    ("scores",),
+    ("measures",),
+    ("pruning",),
+    ("runs",),
+    ("engines",),
+    ("lab",),
+    ("papers",),
+    ("report",),
+    ("cli",),
 )
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-FILES = sorted(file for file in ROOT.rglob("*.py") if file != ROOT / "__init__.py")  # that one names them all
+LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
+FILES = sorted(file for file in ROOT.rglob("*.py") if file.parent != ROOT)
 
 
-def imports(file: Path) -> set[str]:
-    """The parts of prunefield that a file imports, type checking included."""
+def name_module(file: Path) -> str:
+    return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {name_module(file): file for file in FILES}
+
+
+def find_imports(tree: ast.AST) -> set[str]:
+    """The modules of prunefield that code imports, without the name of the package."""
     found = set()
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
         if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}: relative import"
+            assert node.level == 0, "relative import"
             names = [f"{node.module}.{name}" for name in names]
-        found |= {name.split(".")[1] for name in names if name.startswith("prunefield.")}
+        for name in names:
+            path = name.removeprefix("prunefield.")
+            if path != name:
+                found.add(path if path in MODULES else path.rpartition(".")[0] or path)
     return found
 
 
-@pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(ROOT)) for file in FILES])
-def test_imports_go_down_only(file):
-    own = file.relative_to(ROOT).parts[0].removesuffix(".py")
-    upward = {name for name in imports(file) if LEVEL.get(name, 0) > LEVEL[own]}
-    assert not upward
+IMPORTS = {name: find_imports(ast.parse(file.read_text())) for name, file in MODULES.items()}
+
+
+def test_the_root_has_no_loose_module():
+    assert {file.name for file in ROOT.glob("*.py")} == {"__init__.py", "__main__.py"}
+    rooms = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert rooms == set(LEVEL)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_go_down_only(name):
+    own = name.partition(".")[0]
+    others = {other.partition(".")[0] for other in IMPORTS[name]} - {own}
+    assert not {other for other in others if LEVEL.get(other, 0) >= LEVEL[own]}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_nobody_imports_a_private_file_of_another_room(name):
+    for other in IMPORTS[name]:
+        private = [place for place, part in enumerate(other.split(".")) if part.startswith("_")]
+        assert all(name.split(".")[:place] == other.split(".")[:place] for place in private), other
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    graph = {name: [other for other in found if other in MODULES] for name, found in IMPORTS.items()}
+    done: set[str] = set()
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, " → ".join((*path[path.index(name) :], name))
+        if name not in done:
+            for other in graph[name]:
+                visit(other, (*path, name))
+            done.add(name)
+
+    for name in graph:
+        visit(name, ())
 
 
 def test_files_are_short():

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from prunefield import Task
-from prunefield.measure.localisation import participate
-from prunefield.measure.prediction import judge, predict
-from prunefield.nets.glorot import draw_glorot
-from prunefield.seeds import generator
+from prunefield.core.seeds import generator
+from prunefield.measures.localisation import participate
+from prunefield.measures.prediction import judge, predict
+from prunefield.modules.glorot import draw_glorot
 from prunefield.theory import amplifier
 from prunefield.theory.flow import integrate
 

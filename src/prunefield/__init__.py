@@ -13,18 +13,18 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from prunefield.engines import Engine
-    from prunefield.execution import carry_out, obtain
-    from prunefield.masks import Mask
+    from prunefield.lab.execution import carry_out, obtain
+    from prunefield.lab.store import Store
+    from prunefield.masks.mask import Mask
     from prunefield.papers import Claim, Item, Verdict
     from prunefield.runs import Record, Run, State
     from prunefield.scores import Score
-    from prunefield.store import Store
     from prunefield.tasks import Batch, Task
 
 _PLACES = {
-    "Batch": "tasks", "Claim": "papers", "Engine": "engines", "Item": "papers", "Mask": "masks", "Record": "runs",
-    "Run": "runs", "Score": "scores", "State": "runs", "Store": "store", "Task": "tasks", "Verdict": "papers",
-    "carry_out": "execution", "obtain": "execution",
+    "Batch": "tasks", "Claim": "papers", "Engine": "engines", "Item": "papers", "Mask": "masks.mask", "Record": "runs",
+    "Run": "runs", "Score": "scores", "State": "runs", "Store": "lab.store", "Task": "tasks", "Verdict": "papers",
+    "carry_out": "lab.execution", "obtain": "lab.execution",
 }  # fmt: skip
 __all__ = [
     "Batch", "Claim", "Engine", "Item", "Mask", "Record", "Run", "Score", "State", "Store", "Task", "Verdict",
@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"prunefield.{_PLACES[name]}"), name)
     if name.startswith("__"):
         raise AttributeError(name)
-    from prunefield.errors import unknown
+    from prunefield.core.errors import unknown
 
     raise AttributeError(str(unknown("name", name, _PLACES)))
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from prunefield.core.names import modules
 from prunefield.engines import Engine
-from prunefield.names import modules
 
 KINDS = list(modules("engines"))
 

@@ -6,10 +6,10 @@ from importlib import import_module
 import pytest
 from matplotlib.figure import Figure
 
-from prunefield.ledger import items, settle
-from prunefield.names import modules, summary
+from prunefield.core.names import modules, summary
 from prunefield.papers import SCALES
 from prunefield.report.drawings import draw, encode
+from prunefield.report.ledger import items, settle
 
 KINDS = list(modules("papers"))
 
@@ -87,7 +87,7 @@ def test_it_says_where_it_comes_from(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_has_every_scale(kind):
     (item,) = items([kind])
-    assert all(item.runs(scale) for scale in SCALES)
+    assert all(item.plan(scale) for scale in SCALES)
 
 
 @pytest.mark.parametrize("paper", sorted({kind.partition("/")[0] for kind in KINDS}))

@@ -6,10 +6,10 @@ import re
 import pytest
 
 from prunefield.cli import main
+from prunefield.core.names import FAMILIES, modules, summary
+from prunefield.core.plugin import find
 from prunefield.engines import Engine
-from prunefield.names import FAMILIES, modules, summary
 from prunefield.papers import Item
-from prunefield.plugin import find
 from prunefield.runs import Run
 from prunefield.scores import Score
 from prunefield.tasks import Task

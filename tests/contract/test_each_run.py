@@ -4,11 +4,10 @@ import json
 
 import pytest
 
-from prunefield.execution import order
-from prunefield.ledger import items
-from prunefield.names import modules
-from prunefield.papers import SCALES
-from prunefield.plugin import find
+from prunefield.core.names import modules
+from prunefield.core.plugin import find
+from prunefield.lab.execution import order
+from prunefield.report.ledger import items
 from prunefield.runs import Run
 
 BUILT_IN = [kind for kind, module in modules("runs").items() if module.startswith("prunefield.")]
@@ -33,5 +32,7 @@ class TestRun:
         assert any(paper in cls.__doc__ for paper in ("redman2025", "lufkin2024", "bar2023"))
 
     def test_estimates_its_time(self, kind):
-        runs = [run for item in items() for scale in SCALES for run in order(item.runs(scale)) if run.kind() == kind]
+        runs = [
+            run for item in items() for scale in item.scales for run in order(item.runs(scale)) if run.kind() == kind
+        ]
         assert all(0 < run.seconds() < 1e8 for run in runs)

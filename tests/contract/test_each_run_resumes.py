@@ -4,10 +4,11 @@ from itertools import count
 
 import pytest
 
-from prunefield.execution import Pace, obtain, order
-from prunefield.folder import Folder
-from prunefield.ledger import items
-from prunefield.names import modules
+from prunefield.core.names import modules
+from prunefield.lab.execution import Pace, obtain, order
+from prunefield.lab.folder import Folder
+from prunefield.lab.store import Store
+from prunefield.report.ledger import items
 from prunefield.runs import Run
 from prunefield.runs.cavity import Cavity
 from prunefield.runs.committee import Committee
@@ -30,7 +31,6 @@ from prunefield.runs.sketch import Sketch
 from prunefield.runs.tangent import Tangent
 from prunefield.runs.tickets import Tickets
 from prunefield.runs.widths import Widths
-from prunefield.store import Store
 from prunefield.tasks.gaussian import Gaussian
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from prunefield.errors import UsageError
-from prunefield.masks import Mask
-from prunefield.names import modules
-from prunefield.plugin import find
+from prunefield.core.errors import UsageError
+from prunefield.core.names import modules
+from prunefield.core.plugin import find
+from prunefield.masks.mask import Mask
 from prunefield.scores import Score, prunable
 from prunefield.tasks import Batch
 

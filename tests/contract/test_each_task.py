@@ -6,8 +6,8 @@ import math
 import pytest
 import torch
 
-from prunefield.names import modules, summary
-from prunefield.plugin import find
+from prunefield.core.names import modules, summary
+from prunefield.core.plugin import find
 from prunefield.tasks import Task
 
 KINDS = list(modules("tasks"))

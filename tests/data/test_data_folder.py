@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import official_files
-from prunefield import seeds
 from prunefield.cli import main
+from prunefield.core import seeds
+from prunefield.core.errors import UsageError
 from prunefield.data.download import download, hash_file
-from prunefield.errors import UsageError
-from prunefield.store import Store
+from prunefield.lab.store import Store
 from prunefield.tasks import Task
 from prunefield.tasks.cifar10 import Cifar10
 

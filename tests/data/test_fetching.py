@@ -14,10 +14,10 @@ import pytest
 
 import official_files
 from prunefield.cli import main
+from prunefield.core.errors import RunError, UsageError
 from prunefield.data.bundles import Bundle
 from prunefield.data.download import download
 from prunefield.data.pickles import read_pickle
-from prunefield.errors import RunError, UsageError
 
 CONTENT = bytes(range(256)) * 20_000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

@@ -13,8 +13,8 @@ from toy import Toy
 
 from prunefield.engines import Engine
 from prunefield.engines.local import Local
-from prunefield.execution import carry_out
-from prunefield.store import Store
+from prunefield.lab.execution import carry_out
+from prunefield.lab.store import Store
 
 STUDY = [Toy(seed=seed, of=Toy(seed=9)) for seed in range(3)]
 
@@ -55,7 +55,7 @@ def test_a_ray_cluster_gives_the_same_bits(tmp_path):
 def test_a_paper_has_the_same_bits_on_a_ray_cluster(tmp_path):
     pytest.importorskip("ray")
     from prunefield.engines.ray import Ray
-    from prunefield.ledger import items
+    from prunefield.report.ledger import items
 
     runs = [run for item in items(["bar2023"]) for run in item.runs("smoke")]
     stores = {Local(jobs=1): Store(tmp_path / "local"), Ray(jobs=2): Store(tmp_path / "ray")}
@@ -66,8 +66,8 @@ def test_a_paper_has_the_same_bits_on_a_ray_cluster(tmp_path):
 
 def test_a_cluster_that_is_not_there_gets_one_line():
     pytest.importorskip("ray")
+    from prunefield.core.errors import RunError
     from prunefield.engines.ray import Ray
-    from prunefield.errors import RunError
 
     with pytest.raises(RunError, match=r"no Ray cluster at '127\.0\.0\.1:1'"):
         list(Ray(address="127.0.0.1:1").map(len, ["a"]))
@@ -94,7 +94,7 @@ def test_closing_the_iterator_ends_the_workers():
 # A shell that starts jobs in the background has them ignore SIGINT, which they would pass on.
 COMMAND = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); \
 from toy import Toy; from prunefield.engines.local import Local; \
-from prunefield.execution import carry_out; from prunefield.store import Store; \
+from prunefield.lab.execution import carry_out; from prunefield.lab.store import Store; \
 carry_out(Store(sys.argv[1]), [Toy(seed=s, steps=3000, pause=0.01) for s in range(2)], Local(jobs=2))"
 
 

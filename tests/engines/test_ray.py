@@ -18,16 +18,16 @@ from toy import Toy
 
 from prunefield.engines import Outcome, Retry
 from prunefield.engines.local import Local
-from prunefield.execution import carry_out
-from prunefield.store import Store
+from prunefield.lab.execution import carry_out
+from prunefield.lab.store import Store
 
 pytest.importorskip("ray")
 PATIENCE = 600  # seconds; a busy machine is no failure
 SWEEP = """
 import sys
 from prunefield.engines.ray import Ray
-from prunefield.execution import carry_out
-from prunefield.store import Store
+from prunefield.lab.execution import carry_out
+from prunefield.lab.store import Store
 from toy import Toy
 
 address, root, gate = sys.argv[1:]
@@ -133,7 +133,7 @@ def test_a_wrong_token_is_an_authentication_error(environment, head, tmp_path):
     wrong = {**environment, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     answer = subprocess.run(command, env=wrong, capture_output=True, text=True, timeout=PATIENCE, check=False)
     *_, line = answer.stderr.splitlines()
-    assert line.startswith(f"prunefield.errors.RunError: the Ray cluster at {head!r} refuses the connection (authent")
+    assert line.startswith(f"prunefield.core.errors.RunError: the Ray cluster at {head!r} refuses the connection")
     assert "RAY_AUTH_TOKEN" in line
 
 

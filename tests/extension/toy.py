@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from pydantic import Field
 
-from prunefield.errors import RunError
+from prunefield.core.errors import RunError
 from prunefield.runs import Record, Run, State
 
 

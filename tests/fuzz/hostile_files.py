@@ -26,13 +26,13 @@ import PIL.Image  # noqa: F401
 import torch
 from safetensors.torch import save_file
 
-import prunefield.measure.portrait
-import prunefield.measure.prediction
-import prunefield.screen
-import prunefield.study
+import prunefield.cli.screen
+import prunefield.lab.study
+import prunefield.measures.portrait
+import prunefield.measures.prediction
 import prunefield.tasks.npz  # noqa: F401
 from prunefield.cli import main
-from prunefield.masks import _digest
+from prunefield.masks.mask import _digest
 
 GIGA = 1 << 30
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from toy import Toy
 
-from prunefield.errors import Error
-from prunefield.execution import Pace, obtain
-from prunefield.folder import Folder
+from prunefield.core.errors import Error
+from prunefield.lab.execution import Pace, obtain
+from prunefield.lab.folder import Folder
+from prunefield.lab.store import Store
 from prunefield.runs import Result
 from prunefield.runs.imp import Imp
 from prunefield.runs.neuron import Neuron
-from prunefield.store import Store
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.leaves import Leaves
 

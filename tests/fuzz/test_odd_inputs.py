@@ -19,8 +19,8 @@ from hypothesis.extra import numpy as hnp
 from safetensors.torch import save
 
 from prunefield.cli import main
-from prunefield.masks import _digest
-from prunefield.names import modules
+from prunefield.core.names import modules
+from prunefield.masks.mask import _digest
 from prunefield.tasks import _own
 from prunefield.tasks._images import open_shelf
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from prunefield.execution import order
-from prunefield.ledger import items, settle
+from prunefield.lab.execution import order
 from prunefield.papers.bar2023._experiments import COLUMNS, places
 from prunefield.papers.bar2023._printed import ACCURACIES, cells
 from prunefield.papers.bar2023.table1 import Table1
+from prunefield.report.ledger import items, settle
 from prunefield.runs.tickets import Tickets
 
 NAMES = ("table1", "table2", "table3", "table4", "fig1", "fig2")

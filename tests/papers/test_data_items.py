@@ -2,10 +2,10 @@
 
 import pytest
 
-from prunefield.ledger import items, settle
 from prunefield.papers import SCALES
 from prunefield.papers.lufkin2024.fig4 import Fig4
 from prunefield.papers.lufkin2024.proposition3_3 import Proposition3_3
+from prunefield.report.ledger import items, settle
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from prunefield.ledger import items, settle
 from prunefield.papers import SCALES
 from prunefield.papers.lufkin2024.claim3_2 import find_threshold
 from prunefield.papers.lufkin2024.section4_2 import reach
+from prunefield.report.ledger import items, settle
 
 NAMES = ("lemma3.1", "lemmaB.1", "section4.2", "fig5", "fig8", "claim3.2")
 

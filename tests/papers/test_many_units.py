@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from prunefield.execution import order
-from prunefield.ledger import items, settle
+from prunefield.lab.execution import order
 from prunefield.papers import SCALES
 from prunefield.papers.lufkin2024._units import average_waves, compare_ranks, count_signs
+from prunefield.report.ledger import items, settle
 
 NAMES = ("fig1", "fig6", "fig7")
 # The claims whose numbers are far from the line; on which side the others fall may depend on the machine.

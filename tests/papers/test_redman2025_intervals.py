@@ -6,10 +6,10 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import stats
 
-from prunefield.ledger import items, settle
-from prunefield.measure.differences import compare, estimate
+from prunefield.measures.differences import compare, estimate
 from prunefield.papers.redman2025._hypothesis_checks import check_localising, check_maximal, last
 from prunefield.papers.redman2025._intervals import add_intervals, draw_mean
+from prunefield.report.ledger import items, settle
 
 COLUMNS = {
     "fig1": ["width", "lonely", "selectivity"],

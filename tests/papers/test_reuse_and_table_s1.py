@@ -2,10 +2,10 @@
 
 import pytest
 
-from prunefield.ledger import items, settle
 from prunefield.papers import SCALES
 from prunefield.papers.redman2025._nets import nets
 from prunefield.papers.redman2025.reuse import settings
+from prunefield.report.ledger import items, settle
 from prunefield.runs import Run
 
 KEPT_1 = [3146752, 2202727, 1541909, 1079336, 755536, 528875, 370213, 259149, 181404, 126983, 88888]  # the fact sheet's

@@ -2,9 +2,9 @@
 
 import pytest
 
-from prunefield.ledger import items, settle
 from prunefield.papers import SCALES
 from prunefield.papers.bar2023.theorem4_4 import Theorem44
+from prunefield.report.ledger import items, settle
 
 YES, NO, MENDED = "reproduced", "not reproduced", "corrected"
 EXPECTED = {

@@ -4,12 +4,12 @@ import pytest
 import torch
 from scipy import stats
 
-from prunefield.measure.cavity import COLUMNS, score_weights
+from prunefield.core.seeds import generator
+from prunefield.measures.cavity import COLUMNS, score_weights
 from prunefield.runs import Result, State
 from prunefield.runs.cavity import Cavity, average
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.runs.kurtosis import rewound_weight
-from prunefield.seeds import generator
 from prunefield.tasks import balanced
 from prunefield.tasks.leaves import Leaves
 

@@ -6,7 +6,7 @@ from math import isfinite
 import pytest
 import torch
 
-from prunefield.errors import RunError, UsageError
+from prunefield.core.errors import RunError, UsageError
 from prunefield.runs import Record, Run, State
 from prunefield.runs.committee import Committee
 from prunefield.runs.ica import Ica

@@ -5,15 +5,15 @@ from itertools import pairwise
 import pytest
 import torch
 
-from prunefield.errors import UsageError
-from prunefield.masks import unpack
-from prunefield.measure.kurtosis import kurtosis_per_class
+from prunefield.core.errors import UsageError
+from prunefield.core.seeds import generator
+from prunefield.masks.mask import unpack
+from prunefield.measures.kurtosis import kurtosis_per_class
 from prunefield.runs import Result, Run, State
 from prunefield.runs.components import PARTS, Components
 from prunefield.runs.greedy import Greedy, read_fields
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.runs.kurtosis import Kurtosis, rewound_weight
-from prunefield.seeds import generator
 from prunefield.tasks import balanced
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.leaves import Leaves

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from prunefield import seeds
+from prunefield.core import seeds
 from prunefield.runs import State
 from prunefield.runs.draws import EDGES, Draws
 from prunefield.tasks.gaussian import Gaussian

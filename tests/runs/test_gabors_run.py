@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from prunefield.measure.gabor import find_preference, flatten_fields
+from prunefield.measures.gabor import find_preference, flatten_fields
 from prunefield.runs import Result, State
 from prunefield.runs.gabors import Gabors, describe
 from prunefield.runs.imp import Imp, read_masks

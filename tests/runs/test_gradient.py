@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 from prunefield.runs import Record, Result, Run, State
 from prunefield.runs.flow import Flow
 from prunefield.runs.gradient import Gradient

@@ -5,15 +5,15 @@ import json
 import pytest
 import torch
 
-from prunefield import prune
-from prunefield.errors import UsageError
-from prunefield.measure.kurtosis import kurtosis, kurtosis_per_class
-from prunefield.nets.fcn import Fcn
+from prunefield.core.errors import UsageError
+from prunefield.core.seeds import generator
+from prunefield.measures.kurtosis import kurtosis, kurtosis_per_class
+from prunefield.networks.fcn import Fcn
+from prunefield.pruning import rounds as prune
 from prunefield.runs import Result, Run, State
 from prunefield.runs.imp import METHODS, Imp, read_masks
 from prunefield.runs.kurtosis import Kurtosis, rewound_weight
 from prunefield.runs.widths import Widths
-from prunefield.seeds import generator
 from prunefield.tasks import balanced
 from prunefield.tasks.leaves import Leaves
 

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from prunefield.errors import RunError, UsageError
+from prunefield.core.errors import RunError, UsageError
+from prunefield.core.seeds import generator
 from prunefield.runs import Run, State
 from prunefield.runs.imp import Imp
-from prunefield.seeds import generator
 from prunefield.tasks.leaves import Leaves
 
 TASK = Leaves(side=8, count=30, largest=4, margin=1, categories=3)

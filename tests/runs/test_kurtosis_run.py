@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from prunefield.errors import UsageError
-from prunefield.measure.kurtosis import correct_kurtosis, kurtosis, kurtosis_per_class
-from prunefield.nets.fcn import Fcn
+from prunefield.core.errors import UsageError
+from prunefield.core.seeds import generator
+from prunefield.measures.kurtosis import correct_kurtosis, kurtosis, kurtosis_per_class
+from prunefield.networks.fcn import Fcn
 from prunefield.runs import Result, Run, State
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.runs.kurtosis import Kurtosis
-from prunefield.seeds import generator
 from prunefield.tasks import balanced
 from prunefield.tasks.leaves import Leaves
 

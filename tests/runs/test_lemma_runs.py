@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 from prunefield.runs import Record, Run, State
 from prunefield.runs.linear_scores import LinearScores
 from prunefield.runs.outcomes import Outcomes

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from prunefield import seeds
-from prunefield.errors import RunError, UsageError
+from prunefield.core import seeds
+from prunefield.core.errors import RunError, UsageError
 from prunefield.runs import Record, Run, State
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron, first_weights

@@ -6,14 +6,14 @@ from itertools import pairwise
 import pytest
 import torch
 
-from prunefield.errors import UsageError
-from prunefield.masks import Mask, count, unpack
+from prunefield.core.errors import UsageError
+from prunefield.core.seeds import generator
+from prunefield.masks.mask import Mask, count, unpack
 from prunefield.runs import Result, Run, State
 from prunefield.runs.pruned import Pruned
 from prunefield.runs.shuffles import Shuffles
 from prunefield.runs.tickets import Tickets
 from prunefield.scores import prunable
-from prunefield.seeds import generator
 
 BASE = {
     "task": {"kind": "leaves", "side": 8, "count": 10, "categories": 3},

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 from prunefield.runs import Record, Run, State
 from prunefield.runs.enumeration import Enumeration
 from prunefield.runs.sketch import Sketch

@@ -7,11 +7,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from prunefield.errors import UsageError
-from prunefield.masks import Mask
-from prunefield.schedules import shrink
+from prunefield.core.errors import UsageError
+from prunefield.core.seeds import generator
+from prunefield.masks.mask import Mask
+from prunefield.pruning.schedules import shrink
 from prunefield.scores import Score
-from prunefield.seeds import generator
 from prunefield.tasks import Batch
 
 DATA = ["snip", "grasp", "trained-magnitude"]

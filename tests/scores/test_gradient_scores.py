@@ -8,18 +8,18 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from prunefield.errors import UsageError
-from prunefield.inputs import draw_batch
-from prunefield.masks import Mask
-from prunefield.nets.modules import layer_weights
-from prunefield.schedules import shrink
+from prunefield.core.errors import UsageError
+from prunefield.core.seeds import generator
+from prunefield.masks.mask import Mask
+from prunefield.modules.naming import layer_weights
+from prunefield.pruning.schedules import shrink
 from prunefield.scores import Score
 from prunefield.scores.grasp import Grasp
 from prunefield.scores.snip import Snip
 from prunefield.scores.synflow import Synflow
-from prunefield.seeds import generator
 from prunefield.tasks import Batch
 from prunefield.theory.sketching import probabilities
+from prunefield.training.inputs import draw_batch
 
 
 def rate(score, net, batches=()):

@@ -5,7 +5,7 @@ import copy
 import torch
 from torch import nn
 
-from prunefield.masks import Mask
+from prunefield.masks.mask import Mask
 from prunefield.scores.magnitude import Magnitude
 from prunefield.scores.random import Random
 

@@ -8,14 +8,14 @@ from torch import nn
 from torch.nn.utils import parametrizations, parametrize
 from torch.utils.data import DataLoader, TensorDataset
 
-from prunefield.errors import UsageError
-from prunefield.masks import Mask
-from prunefield.measure.collapse import find_collapse
-from prunefield.measure.flops import count_flops
-from prunefield.schedules import shrink
+from prunefield.core.errors import UsageError
+from prunefield.core.seeds import generator
+from prunefield.masks.mask import Mask
+from prunefield.measures.collapse import find_collapse
+from prunefield.measures.flops import count_flops
+from prunefield.pruning.schedules import shrink
 from prunefield.scores import Score, prunable
 from prunefield.scores.grasp import Grasp
-from prunefield.seeds import generator
 from prunefield.tasks import Batch
 
 KINDS = ["snip", "grasp", "synflow", "trained-magnitude"]

@@ -7,11 +7,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from prunefield.errors import UsageError
-from prunefield.nets.modules import unwrap
-from prunefield.schedules import shrink
+from prunefield.core.errors import UsageError
+from prunefield.core.seeds import generator
+from prunefield.modules.naming import unwrap
+from prunefield.pruning.schedules import shrink
 from prunefield.scores.synflow import Synflow
-from prunefield.seeds import generator
 
 
 class Residual(nn.Sequential):

@@ -7,13 +7,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from prunefield.errors import RunError, UsageError
-from prunefield.masks import Mask
-from prunefield.recipe import Recipe
-from prunefield.schedules import plan, shrink
+from prunefield.core.errors import RunError, UsageError
+from prunefield.core.seeds import generator
+from prunefield.masks.mask import Mask
+from prunefield.pruning.schedules import plan, shrink
 from prunefield.scores.trained_magnitude import TrainedMagnitude
-from prunefield.seeds import generator
 from prunefield.tasks import Batch
+from prunefield.training.recipe import Recipe
 
 RECIPE = Recipe(epochs=6, rate=0.3, momentum=0.8, nesterov=True, drops=(0.5,), weight_decay=1e-3, pad=0, flip=False)
 SCORE = TrainedMagnitude(recipe=RECIPE)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from prunefield import seeds
-from prunefield.errors import UsageError
+from prunefield.core import seeds
+from prunefield.core.errors import UsageError
 from prunefield.tasks import Task, balanced
 from prunefield.tasks.clone import Clone, _fit
 from prunefield.tasks.leaves import Leaves

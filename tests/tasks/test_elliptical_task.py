@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.special import zeta
 from scipy.stats import beta, kstest, t
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 from prunefield.tasks import Task
 from prunefield.tasks.elliptical import Elliptical
 from prunefield.theory import radial

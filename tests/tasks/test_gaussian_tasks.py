@@ -7,7 +7,7 @@ import torch
 from scipy.integrate import quad
 from scipy.stats import kstest, norm
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 from prunefield.tasks import Task
 from prunefield.tasks.gaussian import Gaussian
 from prunefield.tasks.kur import Kur

@@ -13,8 +13,8 @@ import torch
 from PIL import Image
 
 import official_files
+from prunefield.core.errors import RunError, UsageError
 from prunefield.data import shelf
-from prunefield.errors import RunError, UsageError
 from prunefield.tasks import Task, balanced
 from prunefield.tasks import cifar10 as cifar10_module
 from prunefield.tasks import fashion_mnist as fashion_module

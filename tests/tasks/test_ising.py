@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.stats import binom
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 from prunefield.tasks import Task
 from prunefield.tasks.ising import Ising
 

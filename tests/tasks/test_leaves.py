@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from prunefield.errors import UsageError
-from prunefield.seeds import generator
+from prunefield.core.errors import UsageError
+from prunefield.core.seeds import generator
 from prunefield.tasks import Task
 from prunefield.tasks import leaves as module
 from prunefield.tasks.leaves import Leaves

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from prunefield.errors import UsageError
-from prunefield.seeds import generator
+from prunefield.core.errors import UsageError
+from prunefield.core.seeds import generator
 from prunefield.tasks import Task, balanced
 from prunefield.tasks.photos import Photos
 

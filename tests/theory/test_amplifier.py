@@ -8,7 +8,7 @@ import torch
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur, moment
 from prunefield.tasks.nlgp import Nlgp

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from prunefield.errors import UsageError
-from prunefield.measure.sinusoids import fit_sinusoid
+from prunefield.core.errors import UsageError
+from prunefield.measures.sinusoids import fit_sinusoid
 from prunefield.runs import Run, State
 from prunefield.runs.flow import Flow
 from prunefield.tasks.elliptical import Elliptical

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 from prunefield.theory import fields
 
 

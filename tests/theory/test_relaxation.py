@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from prunefield import Task
-from prunefield.measure.localisation import participate
-from prunefield.nets.glorot import draw_glorot
-from prunefield.seeds import generator
+from prunefield.core.seeds import generator
+from prunefield.measures.localisation import participate
+from prunefield.modules.glorot import draw_glorot
 from prunefield.theory.flow import integrate
 from prunefield.theory.relaxation import Dense, Torus, relax
 

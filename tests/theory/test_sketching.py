@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 from prunefield.theory import sketch_bounds as bounds
 from prunefield.theory import sketching
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 import torch
 
-from prunefield.errors import RunError
-from prunefield.measure.localisation import participate
+from prunefield.core.errors import RunError
+from prunefield.measures.localisation import participate
 from prunefield.runs.neuron import first_weights
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur

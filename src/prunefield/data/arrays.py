@@ -10,9 +10,9 @@ from typing import IO, Any, cast
 import numpy as np
 from numpy.lib import format as npy
 
-from prunefield.errors import UsageError
-from prunefield.files import cannot_read
-from prunefield.sizes import Meter, check_claim, count_stored
+from prunefield.core.errors import UsageError
+from prunefield.core.files import cannot_read
+from prunefield.core.sizes import Meter, check_claim, count_stored
 
 CONTENTS = 16 << 20  # bytes that the table of contents of a zip may have: 100,000 names and more
 BLOCK = 1 << 20  # bytes that are unpacked at a time

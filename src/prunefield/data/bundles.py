@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
+from prunefield.core.errors import UsageError
+from prunefield.core.sizes import Meter, check_claim, count_stored
 from prunefield.data.arrays import open_zip
-from prunefield.errors import UsageError
-from prunefield.sizes import Meter, check_claim, count_stored
 
 LARGEST = 8 << 30  # bytes that the files of a bundle may have together: twice ImageNet32
 CONTENTS = 100_000_000  # bytes that the headers in a tar may have together: 512 for each of 190,000 files

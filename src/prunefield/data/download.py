@@ -7,9 +7,9 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from prunefield.core.errors import RunError
+from prunefield.core.files import cannot, make_folder
 from prunefield.data import VARIABLE
-from prunefield.errors import RunError
-from prunefield.files import cannot, make_folder
 
 Tell = Callable[[int, int], None]  # bytes that are there, bytes in all
 BLOCK = 1 << 20

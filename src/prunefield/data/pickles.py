@@ -13,7 +13,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 
 STEPS = 1_000_000  # five at most for an image, of which no official file has more than 130,000
 KEYS = (str, bytes)

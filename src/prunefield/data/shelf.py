@@ -19,12 +19,12 @@ import numpy as np
 from filelock import FileLock
 from numpy.lib import format as npy
 
+from prunefield.core.errors import UsageError
+from prunefield.core.files import cannot, make_folder, write_whole
+from prunefield.core.sizes import read_start
 from prunefield.data import VARIABLE
 from prunefield.data.arrays import read_arrays, read_form
 from prunefield.data.download import hash_file
-from prunefield.errors import UsageError
-from prunefield.files import cannot, make_folder, write_whole
-from prunefield.sizes import read_start
 
 Part = tuple[str, np.ndarray, np.ndarray]  # "train" or "test", inputs (n, features), labels (n,)
 ABOUT = "about.json"

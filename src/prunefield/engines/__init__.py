@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from prunefield.plugin import Plugin
+from prunefield.core.plugin import Plugin
 
 # One run uses one thread: the fastest use of the cores at these sizes, and the same bits on every engine.
 ONE_THREAD: dict[str, str] = dict.fromkeys(

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import Field
 
+from prunefield.core.errors import RunError, UsageError
 from prunefield.engines import ONE_THREAD, Engine, Outcome, Retry, attempt, cores
-from prunefield.errors import RunError, UsageError
 
 DEATHS = {
     "WorkerCrashedError": "its process died",

@@ -1,24 +1,31 @@
 """Items: each figure, table or theorem of a paper is one file, with the claims that it makes.
 
 An item names its runs, turns what they recorded into one table, draws it, and states claims that the table must
-satisfy. Checking is a pure function of the table; nothing here computes for long.
+satisfy. Checking is a pure function of the table; nothing here computes for long. A folder is a paper; its
+`__init__.py` has TITLE and BIBTEX.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from prunefield.plugin import Plugin
+from matplotlib.figure import Figure
+from pandas import DataFrame
+from pydantic import ConfigDict
+
+from prunefield.core.plugin import Plugin
+from prunefield.papers._kit import gather, numbers, rows
 from prunefield.runs import Result, Run
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+__all__ = ["SCALES", "Claim", "Item", "Scale", "Verdict", "claim", "gather", "judge", "numbers", "rows"]
 
-Scale = Literal["smoke", "laptop", "paper"]
+Scale = Literal["smoke", "laptop", "night", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 Status = Literal["reproduced", "not reproduced", "corrected", "not testable at this scale"]
+Check = Callable[..., "Verdict"]
+Null = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,15 @@ class Verdict:
     observed: str
     n: int
     note: str = ""
+
+
+def judge(good: bool, observed: str, n: int, note: str = "", *, corrected: bool = False) -> Verdict:
+    """`reproduced` if the statement holds, else `corrected` if the right statement in the note does.
+
+    >>> judge(False, "2.5", 10, "the printed 2 must be 2.5", corrected=True).status
+    'corrected'
+    """
+    return Verdict("reproduced" if good else "corrected" if corrected else "not reproduced", observed, int(n), note)
 
 
 @dataclass(frozen=True)
@@ -43,11 +59,11 @@ class Claim:
     text: str
     where: str
     expected: str
-    check: "Callable[[DataFrame], Verdict]"
-    null: "Callable[[DataFrame], DataFrame] | None" = field(default=None)
+    check: Check
+    null: Null | None = None
     decided_at: Scale = "smoke"
 
-    def judge(self, table: "DataFrame", scale: Scale) -> Verdict:
+    def judge(self, table: DataFrame, scale: Scale) -> Verdict:
         """The verdict on a table made at a scale."""
         verdict = self.check(table)
         if SCALES.index(scale) >= SCALES.index(self.decided_at):
@@ -55,31 +71,98 @@ class Claim:
         note = f"decided from {self.decided_at} scale on" + (f"; {verdict.note}" if verdict.note else "")
         return replace(verdict, status="not testable at this scale", note=note)
 
-    def judge_null(self, table: "DataFrame") -> Verdict | None:
+    def judge_null(self, table: DataFrame) -> Verdict | None:
         """The verdict of the same check on the table without the effect."""
         return None if self.null is None else self.check(self.null(table))
+
+
+class Claims(tuple[Claim, ...]):
+    """The claims that share a check, in the body of an item."""
+
+
+def claim(
+    text: str,
+    *,
+    at: str,
+    expect: str,
+    null: Null,
+    decided_at: Scale = "smoke",
+    each: Sequence[Mapping[str, Any]] = (),
+    per: Mapping[str, Sequence[str]] | None = None,
+) -> Callable[[Check], Claims]:
+    """Turns the check `(table) -> Verdict` below it, in the body of an item, into a claim.
+
+    `each` makes one claim per case: the case fills the braces in `text`, `at` and `expect`, and the check takes it as
+    arguments; its keys `null` and `decided_at` replace those of the claim. `per={"data": names}` makes one claim per
+    data set, with the name in parentheses: its check and its null see only the rows of that data set.
+
+    >>> @claim("{name} is local", at="Fig. 1", expect="σ ≤ 2", null=lambda table: 9 * table, each=[{"name": "IMP"}])
+    ... def check(table, name):
+    ...     return judge(table["σ"].max() <= 2, f"σ = {table['σ'].max()}", len(table))
+    >>> check[0].text, check[0].judge(DataFrame({"σ": [1]}), "smoke").status
+    ('IMP is local', 'reproduced')
+    """
+
+    def collect(check: Check) -> Claims:
+        found = []
+        for case in each or ({},):
+            words = {key: value for key, value in case.items() if key not in ("null", "decided_at")}
+            texts = [part.format(**words) if words else part for part in (text, at, expect)]
+            bound = partial(check, **words) if words else check
+            found.append(Claim(*texts, bound, case.get("null", null), case.get("decided_at", decided_at)))
+        ((column, names),) = per.items() if per else ((None, ()),)
+        return Claims(_restrict(one, column, name) for one in found for name in names) if column else Claims(found)
+
+    return collect
+
+
+def _restrict(claim: Claim, column: str, name: str) -> Claim:
+    """The claim about the rows with this name in a column."""
+    null = claim.null
+    return replace(
+        claim,
+        text=f"{claim.text} ({name})",
+        check=lambda table: claim.check(rows(table, **{column: name})),
+        null=None if null is None else lambda table: null(rows(table, **{column: name})),
+    )
 
 
 class Item(Plugin):
     """One figure, table or theorem."""
 
+    model_config = ConfigDict(ignored_types=(Claims,))
     family: ClassVar[str] = "papers"
     title: ClassVar[str]
+    size: ClassVar[tuple[float, float] | None] = None  # of the figure, in inches
     open_choices: ClassVar[tuple[str, ...]] = ()  # what the paper leaves open and what was chosen, one line each
+    scales: ClassVar[tuple[Scale, ...]] = ("smoke", "laptop", "paper")  # at which it has settings of its own
     claims: ClassVar[tuple[Claim, ...]]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        stated = tuple(one for value in vars(cls).values() if isinstance(value, Claims) for one in value)
+        if stated:
+            cls.claims = stated
 
     @abstractmethod
     def runs(self, scale: Scale) -> list[Run]:
-        """What must be computed; runs that these depend on are found automatically."""
+        """What must be computed, at one of its `scales`; runs that these depend on are found automatically."""
+
+    def plan(self, scale: Scale) -> list[Run]:
+        """The runs at any scale: those of the largest of its own scales that is not above."""
+        below = [own for own in self.scales if SCALES.index(own) <= SCALES.index(scale)]
+        return self.runs(below[-1])
 
     @abstractmethod
-    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
+    def table(self, results: Mapping[Run, Result]) -> DataFrame:
         """One tidy table from the finished runs of `runs(scale)`."""
 
     @abstractmethod
-    def ideal(self) -> "DataFrame":
+    def ideal(self) -> DataFrame:
         """A table of the same columns that says what the paper says: every claim holds on it, and fails on its null."""
 
-    @abstractmethod
-    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
-        """The figure. `results` is for pictures (weights, masks) that do not fit into a table."""
+    if not TYPE_CHECKING:  # until every item draws into a figure
+
+        @abstractmethod
+        def draw(self, figure: Figure, table: DataFrame, results: Mapping[Run, Result]) -> None:
+            """Draws into an empty figure of `size`. `results` is for pictures (weights, masks) that fit into no table."""

@@ -4,8 +4,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prunefield.files import make_folder, write_whole
-from prunefield.ledger import Finding
+from prunefield.core.files import make_folder, write_whole
+from prunefield.report.ledger import Finding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import prunefield
-from prunefield.files import write_whole
-from prunefield.ledger import Finding
+from prunefield.core.files import write_whole
+from prunefield.lab.store import Store
 from prunefield.report.drawings import csv, draw, encode
-from prunefield.store import Store
+from prunefield.report.ledger import Finding
 
 
 def write(findings: Sequence[Finding], store: Store, path: Path) -> Path:

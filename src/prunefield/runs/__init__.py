@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from prunefield import seeds
-from prunefield.plugin import Plugin
+from prunefield.core import seeds
+from prunefield.core.plugin import Plugin
 
 Value = str | int | float | bool | None
 

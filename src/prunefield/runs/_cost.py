@@ -4,9 +4,9 @@ from functools import lru_cache
 
 import torch
 
-from prunefield.measure.flops import count_flops
-from prunefield.nets.architecture import Architecture
-from prunefield.recipe import Recipe
+from prunefield.measures.flops import count_flops
+from prunefield.networks.architecture import Architecture
+from prunefield.training.recipe import Recipe
 
 
 @lru_cache(maxsize=64)

@@ -7,9 +7,10 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from prunefield import prune, seeds
-from prunefield.measure.cavity import COLUMNS, score_weights
-from prunefield.plugin import Nested
+from prunefield.core import seeds
+from prunefield.core.plugin import Nested
+from prunefield.measures.cavity import COLUMNS, score_weights
+from prunefield.pruning import rounds as prune
 from prunefield.runs import Record, Run, State, Value
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.runs.kurtosis import rewound_weight

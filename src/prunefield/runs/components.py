@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from pydantic import Field, model_validator
 
-from prunefield import seeds
-from prunefield.errors import UsageError
-from prunefield.measure.components import find_components, rate_locality, rate_periodicity
+from prunefield.core import seeds
+from prunefield.core.errors import UsageError
+from prunefield.measures.components import find_components, rate_locality, rate_periodicity
 from prunefield.runs import Record, Run, State
 from prunefield.tasks import Task
 
@@ -17,7 +17,7 @@ PARTS = ("pca", "ica", "mixed")
 class Components(Run):
     """PCA and FastICA of held-out images (redman2025, App. B, Figs 2 and S2).
 
-    One record per `part` (pca, ica, and as a null mixed: see `measure.components`). Tensors: the filters `components`
+    One record per `part` (pca, ica, and as a null mixed: see `measures.components`). Tensors: the filters `components`
     (components, N), and of each how local and how periodic it is. `explained` is the share of the variance that the
     first components hold; `converged` and `iterations` are those of FastICA.
     """

@@ -7,9 +7,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from prunefield.plugin import Nested
+from prunefield.core.plugin import Nested
 from prunefield.runs import Record, Run, State
-from prunefield.tasks._discrimination import Discrimination
+from prunefield.tasks import Discrimination
 
 CHUNK = 1000
 # No edge is at ±1, where the Ising model has its values.

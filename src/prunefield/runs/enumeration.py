@@ -8,7 +8,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 from prunefield.runs import Record, Run, State
 from prunefield.theory.sketch_bounds import gaussian_error, minimum_bound, printed_bound, sum_bound
 from prunefield.theory.sketching import enumerate_error, probabilities

@@ -7,12 +7,12 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from prunefield.errors import UsageError
-from prunefield.measure.localisation import participate
-from prunefield.plugin import Nested
+from prunefield.core.errors import UsageError
+from prunefield.core.plugin import Nested
+from prunefield.measures.localisation import participate
 from prunefield.runs import Record, Run, State
 from prunefield.runs.neuron import first_weights
-from prunefield.tasks._discrimination import Discrimination
+from prunefield.tasks import Discrimination
 from prunefield.theory.amplifier import cubic
 from prunefield.theory.elliptical import linearise
 from prunefield.theory.flow import integrate

@@ -7,8 +7,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from prunefield.measure.gabor import find_preference, fit_gabors, flatten_fields
-from prunefield.plugin import Nested
+from prunefield.core.plugin import Nested
+from prunefield.measures.gabor import find_preference, fit_gabors, flatten_fields
 from prunefield.runs import Record, Run, State, Value
 from prunefield.runs.imp import METHODS, Imp, read_masks
 
@@ -22,7 +22,7 @@ class Gabors(Run):
     channels summed and their mean subtracted: `units` with any variance; `selectivity` and `explained`, means over them
     of the orientation selectivity and of the share of variance that the fit explains; `frequency`, the median in cycles
     per pixel. Tensors, one entry a unit: selectivity, preferred orientation (`preferred`) and the parameters of the
-    fit as in `measure.gabor.Gabors`; NaN where a field is flat.
+    fit as in `measures.gabor.Gabors`; NaN where a field is flat.
     """
 
     of: Annotated[Imp, Nested()] = Field(description="the imp run whose receptive fields are fitted")

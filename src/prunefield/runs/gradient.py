@@ -8,13 +8,13 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from prunefield.errors import UsageError
-from prunefield.measure.localisation import participate
-from prunefield.plugin import Nested
+from prunefield.core.errors import UsageError
+from prunefield.core.plugin import Nested
+from prunefield.measures.localisation import participate
 from prunefield.runs import Record, Run, State
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
-from prunefield.tasks._discrimination import Discrimination
+from prunefield.tasks import Discrimination
 from prunefield.theory.flow import move
 
 CHUNK = 4000

@@ -7,12 +7,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from prunefield import seeds
-from prunefield.masks import largest, pack, unpack
-from prunefield.measure.cavity import score_weights
-from prunefield.measure.kurtosis import kurtosis_per_class
-from prunefield.measure.widths import measure_widths
-from prunefield.plugin import Nested
+from prunefield.core import seeds
+from prunefield.core.plugin import Nested
+from prunefield.masks.mask import largest, pack, unpack
+from prunefield.measures.cavity import score_weights
+from prunefield.measures.kurtosis import kurtosis_per_class
+from prunefield.measures.widths import measure_widths
 from prunefield.runs import Record, Result, Run, State
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.runs.kurtosis import rewound_weight

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from pydantic import Field, model_validator
 
-from prunefield.errors import UsageError
-from prunefield.measure.components import find_sources
-from prunefield.measure.localisation import participate
+from prunefield.core.errors import UsageError
+from prunefield.measures.components import find_sources
+from prunefield.measures.localisation import participate
 from prunefield.runs import Record, Run, State
 from prunefield.tasks import Task
 

@@ -9,14 +9,15 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from prunefield import prune, seeds
-from prunefield.errors import UsageError
-from prunefield.masks import Mask, pack, unpack
-from prunefield.nets.fcn import Fcn, Init
+from prunefield.core import seeds
+from prunefield.core.errors import UsageError
+from prunefield.masks.mask import Mask, pack, unpack
+from prunefield.networks.fcn import Fcn, Init
+from prunefield.pruning import rounds as prune
 from prunefield.runs import Record, Run, State
 from prunefield.tasks import Batch, Task
 from prunefield.tasks.leaves import Leaves
-from prunefield.train import accuracy, train
+from prunefield.training.steps import accuracy, train
 
 Method = Literal["imp", "oneshot", "random"]
 METHODS: tuple[Method, ...] = ("imp", "oneshot", "random")
@@ -27,11 +28,11 @@ CHUNK = 1000  # images that are drawn at once
 class Imp(Run):
     """Train, prune, rewind, repeat (redman2025, Sec. 2.1 and Table S1; defaults are the paper's net).
 
-    Round n trains θ(rewind)⊙m(n) to θ(T) and prunes that to m(n + 1), with exact counts (`prune.prune`). Hidden layers
+    Round n trains θ(rewind)⊙m(n) to θ(T) and prunes that to m(n + 1), with exact counts (`rounds.prune`). Hidden layers
     are pruned, weights and biases together; the output layer and batch norm are not. Record n holds the mask m(n),
     packed, and the accuracy after training with it, on held-out images and (`train_accuracy`) on the first ones that
     round 0 trains on; the last round only gives its mask, so its accuracies are None. Record 0 also holds θ(rewind)
-    (`rewind:…`) and when one-shot pruning of the dense θ(T) removes each entry (`oneshot:…`, see `prune.lifetimes`).
+    (`rewind:…`) and when one-shot pruning of the dense θ(T) removes each entry (`oneshot:…`, see `rounds.lifetimes`).
     `read_masks` unpacks all three kinds of masks. With `images`, that number of training images is drawn once and kept
     in memory as float32, and every batch is sampled from them with replacement (two draws of a data set may be the same
     image). Random labels are uniform and independent of the image; they are fixed for each image where `images` is set,

@@ -7,12 +7,12 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from prunefield import seeds
-from prunefield.errors import UsageError
-from prunefield.masks import Mask
-from prunefield.measure.kurtosis import correct_kurtosis, gaussian_kurtosis, kurtosis, kurtosis_per_class
-from prunefield.nets.fcn import Fcn, Norm
-from prunefield.plugin import Nested
+from prunefield.core import seeds
+from prunefield.core.errors import UsageError
+from prunefield.core.plugin import Nested
+from prunefield.masks.mask import Mask
+from prunefield.measures.kurtosis import correct_kurtosis, gaussian_kurtosis, kurtosis, kurtosis_per_class
+from prunefield.networks.fcn import Fcn, Norm
 from prunefield.runs import Record, Run, State, Value
 from prunefield.runs.imp import METHODS, Imp, read_masks
 from prunefield.tasks import balanced

@@ -7,7 +7,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from prunefield.masks import Mask
+from prunefield.masks.mask import Mask
 from prunefield.runs import Record, Run, State
 from prunefield.scores import Score
 from prunefield.tasks import Batch

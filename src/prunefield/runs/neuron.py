@@ -7,13 +7,13 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from prunefield import seeds
-from prunefield.errors import RunError
-from prunefield.measure.localisation import participate
-from prunefield.nets.glorot import draw_glorot
-from prunefield.plugin import Nested
+from prunefield.core import seeds
+from prunefield.core.errors import RunError
+from prunefield.core.plugin import Nested
+from prunefield.measures.localisation import participate
+from prunefield.modules.glorot import draw_glorot
 from prunefield.runs import Record, Run, State
-from prunefield.tasks._discrimination import Discrimination
+from prunefield.tasks import Discrimination
 
 DTYPES = {"float64": torch.float64, "float32": torch.float32}
 

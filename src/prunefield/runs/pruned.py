@@ -8,25 +8,25 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from prunefield import seeds
-from prunefield.errors import UsageError
-from prunefield.inputs import draw_batch
-from prunefield.masks import Mask, unpack
-from prunefield.measure.collapse import find_collapse
-from prunefield.nets.architecture import Architecture
-from prunefield.plugin import Nested
-from prunefield.pools import Pool, hold_out
-from prunefield.recipe import Recipe
+from prunefield.core import seeds
+from prunefield.core.errors import UsageError
+from prunefield.core.plugin import Nested
+from prunefield.masks.mask import Mask, unpack
+from prunefield.masks.selection import Reduction
+from prunefield.measures.collapse import find_collapse
+from prunefield.networks.architecture import Architecture
+from prunefield.pruning.schedules import Sampling, Schedule, shrink
 from prunefield.runs import Record, Run, State
 from prunefield.runs._cost import measure, passes
 from prunefield.runs._cost import train as train_seconds
 from prunefield.runs.tickets import Tickets, count_examples, pack_all
-from prunefield.schedules import Sampling, Schedule, shrink
 from prunefield.scores import Score, prunable
 from prunefield.scores.magnitude import Magnitude
-from prunefield.selection import Reduction
 from prunefield.tasks import Batch, Task
-from prunefield.train import accuracy
+from prunefield.training.examples import Pool, hold_out
+from prunefield.training.inputs import draw_batch
+from prunefield.training.recipe import Recipe
+from prunefield.training.steps import accuracy
 
 
 class Pruned(Run):

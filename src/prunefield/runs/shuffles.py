@@ -7,10 +7,10 @@ from typing import Annotated
 import torch
 from pydantic import Field
 
-from prunefield import seeds
-from prunefield.masks import Mask, unpack
-from prunefield.nets.architecture import Architecture
-from prunefield.plugin import Nested
+from prunefield.core import seeds
+from prunefield.core.plugin import Nested
+from prunefield.masks.mask import Mask, unpack
+from prunefield.networks.architecture import Architecture
 from prunefield.runs import Record, Run, State
 from prunefield.runs.tickets import Tickets
 

@@ -8,7 +8,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from prunefield import seeds
+from prunefield.core import seeds
 from prunefield.runs import Record, Run, State
 from prunefield.theory import tangent
 from prunefield.theory.sketch_lemmas import cross_bound

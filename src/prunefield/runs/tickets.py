@@ -6,20 +6,20 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from prunefield import seeds
-from prunefield.errors import UsageError
-from prunefield.masks import Mask, pack
-from prunefield.nets.architecture import Architecture
-from prunefield.pools import Pool, hold_out
-from prunefield.recipe import Recipe
+from prunefield.core import seeds
+from prunefield.core.errors import UsageError
+from prunefield.masks.mask import Mask, pack
+from prunefield.masks.selection import Scope
+from prunefield.networks.architecture import Architecture
+from prunefield.pruning.schedules import plan
 from prunefield.runs import Record, Run, State
 from prunefield.runs._cost import passes
 from prunefield.runs._cost import train as train_seconds
-from prunefield.schedules import plan
 from prunefield.scores import prunable
-from prunefield.selection import Scope
 from prunefield.tasks import Finite, Task
-from prunefield.train import accuracy
+from prunefield.training.examples import Pool, hold_out
+from prunefield.training.recipe import Recipe
+from prunefield.training.steps import accuracy
 
 
 class Tickets(Run):

@@ -7,8 +7,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from prunefield.measure.widths import Fit, bounds, measure_widths
-from prunefield.plugin import Nested
+from prunefield.core.plugin import Nested
+from prunefield.measures.widths import Fit, bounds, measure_widths
 from prunefield.runs import Record, Run, State
 from prunefield.runs.imp import METHODS, Imp, read_masks
 

@@ -9,10 +9,10 @@ from pydantic import BeforeValidator, Field
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from prunefield.errors import UsageError
-from prunefield.nets.calls import Data, Hooks, Needs
-from prunefield.nets.modules import LAYERS, is_named, walk
-from prunefield.plugin import Plugin
+from prunefield.core.errors import UsageError
+from prunefield.core.plugin import Plugin
+from prunefield.modules.calls import Data, Hooks, Needs
+from prunefield.modules.naming import LAYERS, is_named, walk
 
 Names = Annotated[
     tuple[str, ...], BeforeValidator(lambda value: (str(value),) if isinstance(value, str | int) else value)
@@ -41,7 +41,7 @@ class Score(Plugin):
     ) -> dict[str, Tensor]:
         """One tensor per prunable weight, keyed by its parameter name and of its shape.
 
-        Batches are what `nets.calls.take_batches` takes. `forward(net, batch)` calls the network instead of
+        Batches are what `modules.calls.take_batches` takes. `forward(net, batch)` calls the network instead of
         `net(inputs)`, and `loss(outputs, labels)` is used instead of the rule's own; a rule that runs no network takes
         no notice of them.
         """

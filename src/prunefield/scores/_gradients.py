@@ -6,8 +6,8 @@ from math import isfinite
 import torch
 from torch import Tensor, nn
 
-from prunefield.errors import UsageError
-from prunefield.nets.calls import Fed, Forward, Loss, call_network, compute_loss
+from prunefield.core.errors import UsageError
+from prunefield.modules.calls import Fed, Forward, Loss, call_network, compute_loss
 
 
 def losses(

@@ -11,9 +11,9 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
-from prunefield.errors import UsageError
-from prunefield.nets.borrowing import Mode, borrow
-from prunefield.nets.calls import Data, Fed, Hooks, LossName, fit_batch, read_batches, take_batches
+from prunefield.core.errors import UsageError
+from prunefield.modules.borrowing import Mode, borrow
+from prunefield.modules.calls import Data, Fed, Hooks, LossName, fit_batch, read_batches, take_batches
 from prunefield.scores import Score
 from prunefield.scores._gradients import check_finite, differentiate, losses
 from prunefield.tasks import Batch

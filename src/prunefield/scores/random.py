@@ -5,7 +5,7 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from prunefield.nets.calls import Data, Hooks, Needs
+from prunefield.modules.calls import Data, Hooks, Needs
 from prunefield.scores import Score
 
 

@@ -6,8 +6,8 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from prunefield.nets.borrowing import Mode, borrow
-from prunefield.nets.calls import Data, Hooks, LossName, fit_batch, read_batches, take_batches
+from prunefield.modules.borrowing import Mode, borrow
+from prunefield.modules.calls import Data, Hooks, LossName, fit_batch, read_batches, take_batches
 from prunefield.scores import Score
 from prunefield.scores._gradients import check_finite, differentiate, losses
 

@@ -6,9 +6,9 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from prunefield.errors import UsageError
-from prunefield.nets.borrowing import Mode, borrow
-from prunefield.nets.calls import (
+from prunefield.core.errors import UsageError
+from prunefield.modules.borrowing import Mode, borrow
+from prunefield.modules.calls import (
     Data,
     Fed,
     Forward,
@@ -21,7 +21,7 @@ from prunefield.nets.calls import (
     read_batches,
     take_batches,
 )
-from prunefield.nets.flow import PositiveFlow, find_signed, name_fault
+from prunefield.modules.flow import PositiveFlow, find_signed, name_fault
 from prunefield.scores import Score
 from prunefield.scores._gradients import are_finite, check_finite, differentiate
 
@@ -31,7 +31,7 @@ class Synflow(Score):
 
     θ is all that the network holds, biases and buffers included. From the batches it takes the shape of an input, or,
     with `inputs="batch"`, the sizes |x| of the inputs themselves: ones, χ or ‖X_(i)‖. Tokens and other integers are
-    those of the first example. Normalisations let the flow pass (`nets.flow`). In a net of ReLU layers without
+    those of the first example. Normalisations let the flow pass (`modules.flow`). In a net of ReLU layers without
     biases the scores of each layer have the same sum R. One call is one iteration; `schedules.shrink` makes 100.
 
     >>> net = nn.Linear(2, 1)

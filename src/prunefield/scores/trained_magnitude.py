@@ -7,10 +7,10 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from prunefield.errors import UsageError
-from prunefield.masks import Mask
-from prunefield.nets.borrowing import keep_streams, seed_streams
-from prunefield.nets.calls import (
+from prunefield.core.errors import UsageError
+from prunefield.masks.mask import Mask
+from prunefield.modules.borrowing import keep_streams, seed_streams
+from prunefield.modules.calls import (
     Data,
     Hooks,
     Needs,
@@ -22,11 +22,11 @@ from prunefield.nets.calls import (
     read_batches,
     take_batches,
 )
-from prunefield.nets.modules import unwrap
-from prunefield.pools import Pool
-from prunefield.recipe import Recipe
+from prunefield.modules.naming import unwrap
 from prunefield.scores import Score
 from prunefield.tasks import Batch
+from prunefield.training.examples import Pool
+from prunefield.training.recipe import Recipe
 
 
 class TrainedMagnitude(Score):

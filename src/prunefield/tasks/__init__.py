@@ -1,14 +1,15 @@
 """Tasks: where the data comes from. One file is one task."""
 
+import math
 from abc import abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from prunefield.errors import UsageError
-from prunefield.plugin import Plugin
+from prunefield.core.errors import UsageError
+from prunefield.core.plugin import Plugin
 
 FEWEST = 4  # with fewer examples of a class its kurtosis cannot be estimated
 
@@ -24,6 +25,7 @@ class Task(Plugin):
     """A labelled distribution: settings, and a way to draw from it."""
 
     family: ClassVar[str] = "tasks"
+    origin: ClassVar[Literal["made here", "your own files", "published"]] = "made here"
 
     @property
     @abstractmethod
@@ -79,6 +81,60 @@ class Finite(Task):
             raise UsageError(f"{self.kind()} has {len(labels)} test examples, but {n} were requested")
         rows = torch.randperm(len(labels), generator=generator)[:n]
         return Batch(self.take(rows, training=False), labels[rows])
+
+
+class Discrimination(Task):
+    """Discriminate periodic random fields by their lengthscale (lufkin2024, §2.3); all have the same marginal, of unit
+    variance.
+
+    A higher label has a longer lengthscale; the paper has two. Labels are drawn uniformly and independently, one for
+    each example.
+    """
+
+    size: int = Field(default=40, ge=4, description="number of sites N on the ring, or along each side of the torus")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.size,)
+
+    @property
+    def sites(self) -> int:
+        """How many values a field has."""
+        return math.prod(self.shape)
+
+    def sample(self, n: int, *, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Batch:
+        """`n` examples. They are drawn in float64 and rounded, so that both precisions see the same examples."""
+        y = torch.randint(self.classes, (n,), generator=generator)
+        return Batch(self.draw(y, generator=generator).to(dtype), y)
+
+    @abstractmethod
+    def draw(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
+        """One field for each label, shape (n, sites), float64."""
+
+    @abstractmethod
+    def covariance(self, label: int) -> Tensor:
+        """The covariance Σ of the class, shape (sites, sites), float64."""
+
+    @abstractmethod
+    def kurtosis(self) -> float:
+        """κ = m₄/m₂² of a site's marginal law (a Gaussian has 3), `math.inf` where it does not exist."""
+
+    @abstractmethod
+    def amplifier(self, a: Tensor) -> Tensor:
+        """φ(a) of the marginal law (Eq. 6), element by element."""
+
+    @abstractmethod
+    def cdf(self, x: Tensor) -> Tensor:
+        """P(X ≤ x) of the marginal law, element by element."""
+
+    @abstractmethod
+    def density(self, x: Tensor) -> Tensor:
+        """The derivative of `cdf`, element by element; infinite where single values have a probability."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Its name in the paper."""
 
 
 def balanced(task: Task, per_class: int, *, generator: torch.Generator, training: bool = False) -> Batch:

@@ -12,11 +12,11 @@ from pydantic import Field
 from torch import Tensor
 
 from prunefield import data
+from prunefield.core.errors import RunError, UsageError, unknown
+from prunefield.core.sizes import check_claim
 from prunefield.data import shelf
 from prunefield.data.bundles import Bundle
 from prunefield.data.download import Tell, download, hash_file
-from prunefield.errors import RunError, UsageError, unknown
-from prunefield.sizes import check_claim
 from prunefield.tasks import Finite
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # Pillow knows others, some of which call other programs
@@ -27,6 +27,8 @@ class Images(Finite):
 
     A feature without variance has s = 1. Training examples are drawn with replacement, test images without.
     """
+
+    origin = "your own files"
 
     standardise: Literal["pixel", "channel"] = Field(
         default="pixel",
@@ -68,6 +70,8 @@ class Images(Finite):
 
 class Published(Images):
     """A published set of images, fetched once with `prunefield data get`."""
+
+    origin = "published"
 
     form: ClassVar[shelf.Shape]
     licence: ClassVar[str]

@@ -7,8 +7,8 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from prunefield.errors import UsageError
-from prunefield.tasks._discrimination import Discrimination
+from prunefield.core.errors import UsageError
+from prunefield.tasks import Discrimination
 from prunefield.theory import fields
 
 

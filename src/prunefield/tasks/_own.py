@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from prunefield import data
+from prunefield.core.errors import UsageError
 from prunefield.data import shelf
 from prunefield.data.download import hash_file
-from prunefield.errors import UsageError
 from prunefield.tasks._images import Images, open_shelf
 
 EVERY = 5  # of each class every fifth example is held out where the files name no test examples

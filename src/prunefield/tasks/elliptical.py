@@ -8,7 +8,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 from prunefield.tasks._latent import Latent
 from prunefield.theory import fields, radial
 

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from prunefield.core.errors import RunError, UsageError
+from prunefield.core.sizes import check_claim
 from prunefield.data import shelf
 from prunefield.data.bundles import Bundle
 from prunefield.data.download import Tell
-from prunefield.errors import RunError, UsageError
-from prunefield.sizes import check_claim
 from prunefield.tasks._images import Published
 
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field
 
+from prunefield.core.errors import UsageError
+from prunefield.core.files import cannot_read
+from prunefield.core.sizes import check_claim, count_stored
 from prunefield.data import shelf
-from prunefield.errors import UsageError
-from prunefield.files import cannot_read
-from prunefield.sizes import check_claim, count_stored
 from prunefield.tasks._images import decode
 from prunefield.tasks._own import EVERY, Own
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
+from prunefield.core.errors import RunError
 from prunefield.data import shelf
 from prunefield.data.bundles import Bundle
 from prunefield.data.download import Tell
 from prunefield.data.pickles import read_pickle
-from prunefield.errors import RunError
 from prunefield.tasks._images import Published
 from prunefield.tasks.cifar10 import check_batch
 

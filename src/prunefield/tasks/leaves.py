@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from pydantic import Field, model_validator
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 from prunefield.tasks import Batch, Task
 
 CHANNELS = 3

@@ -6,7 +6,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from prunefield import seeds
+from prunefield.core import seeds
 from prunefield.tasks import Batch, Finite, Task
 from prunefield.tasks.leaves import Leaves
 

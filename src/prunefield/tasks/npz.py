@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field
 
+from prunefield.core.errors import UsageError
 from prunefield.data import shelf
 from prunefield.data.arrays import read_arrays
-from prunefield.errors import UsageError
 from prunefield.tasks._own import EVERY, Own
 
 

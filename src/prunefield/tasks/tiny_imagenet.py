@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from prunefield.core.errors import UsageError
 from prunefield.data import shelf
 from prunefield.data.bundles import Bundle
-from prunefield.errors import UsageError
 from prunefield.tasks._images import Published, decode
 
 BLOCK = 1000  # images that are held at a time

@@ -12,7 +12,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 from prunefield.theory.quadrature import half_normal
 
 SLOPE = math.sqrt(2 / math.pi)

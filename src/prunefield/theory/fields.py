@@ -8,7 +8,7 @@ On a torus d² is the sum over both axes, and the covariance is the Kronecker pr
 import torch
 from torch import Tensor
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 
 # By so much may the clipping of negative eigenvalues change a covariance before it counts as a change of the field.
 TOLERANCE = 1e-6

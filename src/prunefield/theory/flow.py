@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from prunefield.errors import RunError
+from prunefield.core.errors import RunError
 from prunefield.theory.interpolation import compile_velocity, fold, tabulate
 
 

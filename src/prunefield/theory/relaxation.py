@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from prunefield.errors import RunError
+from prunefield.core.errors import RunError
 
 TOLERANCE = 1e-3  # of one step, relative to the field
 FIRST, LIMIT = 0.05, 20_000  # the first step; the most steps

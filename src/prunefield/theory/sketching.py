@@ -7,7 +7,7 @@ Inputs X have shape (…, d, n): row X_(k) holds feature k of all n examples. We
 import torch
 from torch import Tensor
 
-from prunefield.errors import UsageError
+from prunefield.core.errors import UsageError
 
 
 def probabilities(w: Tensor, x: Tensor | None = None) -> Tensor:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from prunefield.errors import RunError
+from prunefield.core.errors import RunError
 from prunefield.theory.fields import transform
 
 

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from prunefield.nets.architecture import Architecture
-from prunefield.papers import SCALES, Scale
-from prunefield.recipe import Recipe
+from prunefield.networks.architecture import Architecture
+from prunefield.papers import Scale
 from prunefield.runs.pruned import Pruned
 from prunefield.runs.tickets import Tickets, count_examples
 from prunefield.scores.grasp import Grasp
@@ -22,6 +21,7 @@ from prunefield.tasks.fashion_mnist import FashionMnist
 from prunefield.tasks.leaves import Leaves
 from prunefield.tasks.noise import Noise
 from prunefield.tasks.tiny_imagenet import TinyImagenet
+from prunefield.training.recipe import Recipe
 
 SYNFLOW, CHI, SNIP, GRASP = {"score": Synflow(), "inputs": "ones"}, Synflow(inputs="batch"), Snip(), Grasp()
 DRAWN = {"sample": "last"}
@@ -135,5 +135,5 @@ TINY_SETTINGS: dict[Scale, tuple[Setting, ...]] = {
 def places(columns: tuple[str, ...], *, tiny: bool = False) -> dict[Pruned, tuple[Setting, str]]:
     """Every run of some columns, at all scales, with where in the table it belongs."""
     settings = TINY_SETTINGS if tiny else SETTINGS
-    found = [(setting, column) for scale in SCALES for setting in settings[scale] for column in columns]
+    found = [(setting, column) for part in settings.values() for setting in part for column in columns]
     return {run: (setting, column) for setting, column in found for run in setting.runs(column)}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from prunefield.measure.differences import Difference, compare
+from prunefield.measures.differences import Difference, compare
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers.bar2023._experiments import SETTINGS, TINY_SETTINGS, places
 from prunefield.papers.bar2023._printed import cells

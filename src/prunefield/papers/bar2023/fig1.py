@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from prunefield.nets.architecture import Architecture
-from prunefield.papers import SCALES, Claim, Item, Scale, Verdict
+from prunefield.networks.architecture import Architecture
+from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import column, rows
 from prunefield.papers.bar2023._experiments import STREAM
-from prunefield.recipe import Recipe
 from prunefield.runs import Result, Run
 from prunefield.runs.pruned import Pruned
 from prunefield.runs.tickets import Tickets
@@ -15,6 +14,7 @@ from prunefield.scores.magnitude import Magnitude
 from prunefield.scores.random import Random
 from prunefield.scores.synflow import Synflow
 from prunefield.tasks.cifar10 import Cifar10
+from prunefield.training.recipe import Recipe
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -164,7 +164,7 @@ class Fig1(Item):
 
 def _masks(results: Mapping[Run, Result]) -> "list[tuple[str, Pruned, Result]]":
     """Each mask with its name."""
-    names = {run: mask for scale in SCALES for seed in range(2) for mask, run in pruned(scale, seed).items()}
+    names = {run: mask for scale in SIZES for seed in range(2) for mask, run in pruned(scale, seed).items()}
     return [(names[run], run, found) for run, found in results.items() if isinstance(run, Pruned) and run in names]
 
 

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from prunefield.nets.architecture import Architecture
+from prunefield.networks.architecture import Architecture
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import column, rows
-from prunefield.recipe import Recipe
 from prunefield.runs import Result, Run
 from prunefield.runs.shuffles import Shuffles
 from prunefield.runs.tickets import Tickets
 from prunefield.tasks.fashion_mnist import FashionMnist
 from prunefield.tasks.leaves import Leaves
+from prunefield.training.recipe import Recipe
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

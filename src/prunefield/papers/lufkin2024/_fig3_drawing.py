@@ -8,7 +8,7 @@ import torch
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
-from prunefield.tasks._discrimination import Discrimination
+from prunefield.tasks import Discrimination
 from prunefield.theory.amplifier import SLOPE, cubic
 
 if TYPE_CHECKING:

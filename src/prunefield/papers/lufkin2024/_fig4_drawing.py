@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from prunefield.measure.sinusoids import fit_sinusoid
+from prunefield.measures.sinusoids import fit_sinusoid
 from prunefield.papers.lufkin2024._elliptical_runs import number_init
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow

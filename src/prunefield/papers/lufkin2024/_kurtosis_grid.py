@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from prunefield.measure.localisation import participate
+from prunefield.measures.localisation import participate
 from prunefield.papers import Scale
 from prunefield.papers._rows import rows
 from prunefield.runs import Result, Run

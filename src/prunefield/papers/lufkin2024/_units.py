@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from prunefield.measure.localisation import participate
+from prunefield.measures.localisation import participate
 from prunefield.papers import Verdict
 from prunefield.runs import Result, Run
 from prunefield.runs.committee import Committee
 from prunefield.runs.ica import Ica
 from prunefield.runs.neuron import Neuron
-from prunefield.tasks._discrimination import Discrimination
+from prunefield.tasks import Discrimination
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from prunefield.papers import Item, Scale
 from prunefield.papers.lufkin2024._fig2_claims import CLAIMS
 from prunefield.runs import Result, Run
 from prunefield.runs.draws import EDGES, Draws
-from prunefield.tasks._discrimination import Discrimination
+from prunefield.tasks import Discrimination
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp

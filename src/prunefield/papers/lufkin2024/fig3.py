@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from prunefield.measure.localisation import locate, participate
+from prunefield.measures.localisation import locate, participate
 from prunefield.papers import Item, Scale
 from prunefield.papers.lufkin2024._fig3_claims import CLAIMS, MATCHED, TRIED
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
-from prunefield.tasks._discrimination import Discrimination
+from prunefield.tasks import Discrimination
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from prunefield.measure.localisation import participate
-from prunefield.measure.sinusoids import fit_sinusoid
+from prunefield.measures.localisation import participate
+from prunefield.measures.sinusoids import fit_sinusoid
 from prunefield.papers import Item, Scale
 from prunefield.papers.lufkin2024._elliptical_runs import (
     PANELS,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from prunefield.measure.localisation import participate
-from prunefield.measure.trajectories import part_per_site
+from prunefield.measures.localisation import participate
+from prunefield.measures.trajectories import part_per_site
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import column, rows
 from prunefield.runs import Result, Run

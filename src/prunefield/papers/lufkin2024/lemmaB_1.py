@@ -11,7 +11,7 @@ from prunefield.papers._rows import column, rows
 from prunefield.papers.lufkin2024.fig3 import Fig3
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
-from prunefield.tasks._discrimination import Discrimination
+from prunefield.tasks import Discrimination
 from prunefield.theory.amplifier import SLOPE, cubic, differentiate
 
 if TYPE_CHECKING:

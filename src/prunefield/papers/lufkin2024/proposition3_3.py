@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from prunefield.measure.localisation import participate
-from prunefield.measure.sinusoids import fit_sinusoid
+from prunefield.measures.localisation import participate
+from prunefield.measures.sinusoids import fit_sinusoid
 from prunefield.papers import Item, Scale
 from prunefield.papers.lufkin2024._elliptical_runs import (
     LONG,
@@ -20,7 +20,7 @@ from prunefield.papers.lufkin2024._proposition3_3_claims import CLAIMS
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
-from prunefield.tasks._discrimination import Discrimination
+from prunefield.tasks import Discrimination
 from prunefield.tasks.gaussian import Gaussian
 from prunefield.theory import elliptical
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prunefield.measure.localisation import locate, separate
+from prunefield.measures.localisation import locate, separate
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import rows
 from prunefield.papers.lufkin2024.fig3 import RATE, SIZES, STEPS
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
-from prunefield.tasks._discrimination import Discrimination
+from prunefield.tasks import Discrimination
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.nlgp import Nlgp
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from prunefield.measure.differences import estimate
+from prunefield.measures.differences import estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

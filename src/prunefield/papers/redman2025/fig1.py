@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from prunefield.measure.patches import lonely
+from prunefield.measures.patches import lonely
+from prunefield.measures.pictures import show
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers.redman2025._claims import judge, on_each
 from prunefield.papers.redman2025._fig4_checks import imp_as_random
 from prunefield.papers.redman2025._ideal import fill_table
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, TOP, data_of, nets
-from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected, show
+from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected
 from prunefield.runs import Result, Run
 from prunefield.runs.gabors import Gabors
 from prunefield.runs.imp import METHODS, Imp

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from statistics import median
 from typing import TYPE_CHECKING, ClassVar
 
+from prunefield.measures.pictures import show
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import column, rows
 from prunefield.papers.redman2025._claims import judge, on_each
 from prunefield.papers.redman2025._ideal import fill_table
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, TASKS
-from prunefield.papers.redman2025._pictures import show
 from prunefield.runs import Result, Run
 from prunefield.runs.components import Components
 from prunefield.tasks.leaves import Leaves

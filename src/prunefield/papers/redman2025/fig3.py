@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from prunefield import seeds
+from prunefield.core import seeds
+from prunefield.measures.pictures import show
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import column, rows
 from prunefield.papers.redman2025._claims import judge, on_each
@@ -11,7 +12,7 @@ from prunefield.papers.redman2025._fig4_checks import LOCAL, curve
 from prunefield.papers.redman2025._ideal import ROUNDS, fill_table, trace_width
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
 from prunefield.papers.redman2025._nets import CLONE_SEEDS, DATA, SHARED_CHOICES, TOP, data_of, full_clones, nets
-from prunefield.papers.redman2025._pictures import COLOURS, connected, show
+from prunefield.papers.redman2025._pictures import COLOURS, connected
 from prunefield.runs import Result, Run
 from prunefield.runs.imp import METHODS, Imp
 from prunefield.runs.widths import Widths

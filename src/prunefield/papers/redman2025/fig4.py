@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from prunefield.measure.widths import measure_widths
+from prunefield.measures.widths import measure_widths
 from prunefield.papers import Claim, Item, Scale
 from prunefield.papers._rows import column, rows
 from prunefield.papers.redman2025 import _fig4_checks as checks

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from statistics import median
 from typing import TYPE_CHECKING, ClassVar
 
-from prunefield.measure.widths import count_pairs, fit_gaussians
+from prunefield.measures.widths import count_pairs, fit_gaussians
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import column, rows
 from prunefield.papers.redman2025._claims import judge, on_each

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from statistics import mean, median
 from typing import TYPE_CHECKING, ClassVar
 
+from prunefield.measures.pictures import show
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import column, rows
 from prunefield.papers.redman2025._claims import judge, on_each
 from prunefield.papers.redman2025._fig4_checks import imp_as_random, replace
 from prunefield.papers.redman2025._ideal import fill_table
 from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, TOP, data_of, nets
-from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected, show
+from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected
 from prunefield.papers.redman2025.fig2 import components, find_run, scale_fields
 from prunefield.runs import Result, Run
 from prunefield.runs.widths import Widths

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
+from prunefield.measures.pictures import show
 from prunefield.papers import Claim, Item, Scale
 from prunefield.papers._rows import rows
 from prunefield.papers.redman2025 import _hypothesis_checks as checks
@@ -13,7 +14,7 @@ from prunefield.papers.redman2025._fig4_checks import curve
 from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table, trace_kurtosis, trace_width
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
 from prunefield.papers.redman2025._nets import CLONE_SEEDS, DATA, PER_CLASS, SHARED_CHOICES, TOP, data_of, nets
-from prunefield.papers.redman2025._pictures import COLOURS, LABELS, show
+from prunefield.papers.redman2025._pictures import COLOURS, LABELS
 from prunefield.runs import Result, Run
 from prunefield.runs.cavity import Cavity
 from prunefield.runs.greedy import Goal, Greedy, read_fields

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from prunefield.papers import SCALES, Claim, Item, Scale
+from prunefield.papers import Claim, Item, Scale
 from prunefield.papers.redman2025 import _reuse_checks as checks
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_intervals
 from prunefield.papers.redman2025._nets import TOP, nets
@@ -97,7 +97,7 @@ class Reuse(Item):
         """One row per setting and seed."""
         import pandas
 
-        axes = {imp: axis for scale in SCALES for imp, axis in settings(scale).items()}
+        axes = {imp: axis for scale in Reuse.scales for imp, axis in settings(scale).items()}
         rows = []
         for run in (run for run in results if isinstance(run, Widths)):
             imp = run.of

@@ -1,0 +1,31 @@
+"""Print the BibTeX entries of prunefield and of the papers, to cite what you used."""
+
+from argparse import ArgumentParser, Namespace
+from importlib import import_module
+
+import prunefield
+from prunefield.core.errors import unknown
+from prunefield.core.names import modules
+
+OWN = """@software{{prunefield,
+  title   = {{prunefield: which data, networks and pruning rules make local receptive fields, and why}},
+  author  = {{{{The prunefield developers}}}},
+  version = {{{version}}}
+}}"""
+
+
+def add_options(parser: ArgumentParser) -> None:
+    parser.add_argument("papers", nargs="*", metavar="PAPER", help=f"[default: all] {', '.join(_papers())}")
+
+
+def execute(args: Namespace) -> int:
+    for name in args.papers:
+        if name not in _papers():
+            raise unknown("paper", name, _papers())
+    entries = [import_module(f"prunefield.papers.{name}").BIBTEX.strip() for name in args.papers or _papers()]
+    print("\n\n".join([OWN.format(version=prunefield.__version__), *entries]))
+    return 0
+
+
+def _papers() -> list[str]:
+    return sorted({name.partition("/")[0] for name in modules("papers")})

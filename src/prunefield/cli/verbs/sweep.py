@@ -1,0 +1,35 @@
+"""Execute every combination of the values in the [sweep] table of a study.
+
+kind = "neuron"
+task = { kind = "nlgp" }
+
+[sweep]
+seed = [0, 1, 2]
+"task.g" = [0.01, 1.0, 3.0]
+"""
+
+from argparse import ArgumentParser, Namespace
+
+from prunefield.cli.verbs import run
+from prunefield.core.errors import UsageError
+
+MANY = 10_000  # runs that nobody asks for by mistake
+
+
+def add_options(parser: ArgumentParser) -> None:
+    run.add_options(parser)
+    parser.add_argument("--yes", action="store_true", help=f"execute even if there are more than {MANY:,} runs")
+
+
+def execute(args: Namespace) -> int:
+    from prunefield.lab.study import read
+
+    study = read(args.file, args.set)
+    if study.count < 2:
+        raise UsageError(f"{args.file} has no [sweep] with several values; use: prunefield run {args.file}")
+    if study.count > MANY and not args.yes:
+        raise UsageError(
+            f"{args.file} has a [sweep] of {run.show_count(study)} runs, more than {MANY:,}; shorten its lists, or "
+            "add --yes to execute them all"
+        )
+    return run.carry(args, list(study))

@@ -1,0 +1,1 @@
+"""What everything else rests on: plug-ins and their names, seeds, files, errors."""

@@ -1,0 +1,98 @@
+"""Files that are written completely or not at all, and the checksums that verify them."""
+
+import errno
+import hashlib
+import os
+import secrets
+import shutil
+from pathlib import Path
+
+from prunefield.core.errors import StoreError, UsageError
+
+
+def write_whole(path: Path, data: bytes | bytearray, *, keep: Path | None = None, chosen_by: str = "--out") -> None:
+    """Writes `data` to `path` so that a reader sees the old file or the new one, never a part of it.
+
+    With `keep`, the old file is moved there instead of lost; for a moment, `path` does not exist.
+    """
+    if not path.name or path.is_dir():  # such as `.`
+        raise UsageError(f"cannot write {path}: it is a folder; choose a file with {chosen_by}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")  # not by process: threads, other machines
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if keep is not None and path.exists():
+            path.replace(keep)
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise cannot("write", path, error, chosen_by=chosen_by) from None
+
+
+def sync_folder(path: Path) -> None:
+    """Syncs the folder to disk: otherwise a rename is lost in a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # these: a file system on which folders need no sync
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def delete(path: Path) -> None:
+    """Deletes a file, a folder with all that is in it, or a link, but not what it leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def make_folder(path: Path, *, chosen_by: str = "--out") -> None:
+    """Creates a folder and its parents; an existing one is left alone."""
+    try:
+        if not path.is_dir():
+            path.mkdir(parents=True, exist_ok=True)
+            sync_folder(path.parent)
+    except OSError as error:
+        raise cannot("make the folder", path, error, chosen_by=chosen_by) from None
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock `path`; makes no file and needs no right to write."""
+    import fcntl
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError | PermissionError)  # the latter on some file systems
+    finally:
+        os.close(descriptor)
+
+
+def checksum(data: bytes | bytearray) -> str:
+    """SHA-256, in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def cannot(what: str, path: Path, error: OSError, *, chosen_by: str = "--out") -> StoreError | UsageError:
+    """The error for a file that the system refuses; the user sets its place with the option or variable `chosen_by`."""
+    reason = (error.strerror or str(error)).lower()
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(f"cannot {what} {path}: {reason}; free some space and run the same command again to resume")
+    return UsageError(f"cannot {what} {path}: {reason}; choose another folder with {chosen_by}")
+
+
+def cannot_read(path: Path, error: OSError | ValueError) -> UsageError:
+    """The error for a user's file that cannot be opened or read."""
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return UsageError(f"cannot read {path}: {reason.lower()}")

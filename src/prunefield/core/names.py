@@ -1,0 +1,62 @@
+"""The names of plug-ins, read from the locations of their files without importing any of them.
+
+A family is a sub-package (`prunefield.scores`); each file in it is one kind, and the file's name is the kind's
+name: `trained_magnitude.py` is `trained-magnitude`, `papers/bar2023/theorem4_4.py` is `bar2023/theorem4.4`.
+Other packages join a family through an entry point of the group `prunefield.<family>`.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import prunefield
+
+FAMILIES = ("tasks", "scores", "runs", "engines", "papers")
+
+
+def name_of(path: str) -> str:
+    """The name that belongs to a file: an underscore before a digit is a dot, any other one a hyphen.
+
+    >>> name_of("bar2023/theorem4_4"), name_of("student_t")
+    ('bar2023/theorem4.4', 'student-t')
+    """
+    return re.sub(r"_(?=\d)", ".", path).replace("_", "-")
+
+
+def modules(family: str) -> dict[str, str]:
+    """All kinds of a family, as `{name: module}`, in the order of their names."""
+    package = f"prunefield.{family}"
+    files = {name_of(path.as_posix()): ".".join((package, *path.parts)) for path, _ in _files(family)}
+    return dict(sorted((files | _entry_points(family)).items(), key=lambda pair: _natural(pair[0])))
+
+
+def summary(family: str, name: str) -> str:
+    """The first line of the docstring in a kind's file."""
+    for path, file in _files(family):
+        if name_of(path.as_posix()) == name:
+            with file.open(encoding="utf-8") as text:
+                return text.readline().strip().strip('"')
+    return f"from {modules(family)[name]}"
+
+
+def _files(family: str) -> Iterator[tuple[Path, Path]]:
+    """The files of a family: the path inside it without suffix, and the file."""
+    for package in prunefield.__path__:
+        root = Path(package, *family.split("."))
+        for file in Path(root).rglob("*.py"):
+            path = file.relative_to(root).with_suffix("")
+            if not any(part.startswith("_") for part in path.parts):
+                yield path, file
+
+
+def _entry_points(family: str) -> dict[str, str]:
+    if family not in FAMILIES:
+        return {}
+    from importlib.metadata import entry_points
+
+    return {point.name: point.module for point in entry_points(group=f"prunefield.{family}")}
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Sorts fig2 before fig10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

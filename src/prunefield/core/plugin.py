@@ -1,0 +1,159 @@
+"""Plug-ins: frozen settings with a kind, one file each.
+
+A family's root (`Task`, `Score`, `Run`, …) subclasses `Plugin` directly; each of its kinds is one final class in one
+file of the family's sub-package. A field that is annotated with a root takes any kind of it: an instance, a name,
+or a table with the key `kind`, so that settings nest and survive JSON and TOML.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, ClassVar, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, model_validator
+from pydantic_core import CoreSchema, core_schema
+
+from prunefield.core.errors import UsageError, unknown
+from prunefield.core.names import modules, name_of
+
+
+class Plugin(BaseModel):
+    """Frozen settings. `version` is raised whenever the same settings begin to give different numbers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+    family: ClassVar[str]
+    version: ClassVar[int] = 1
+
+    @model_validator(mode="after")
+    def _check_numbers(self) -> Self:
+        """Whole numbers must fit into 64 bits."""
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            for item in value if isinstance(value, tuple) else (value,):
+                if isinstance(item, int) and abs(item) >= 2**63:
+                    raise UsageError(f"{name} must be below 2^63 in magnitude")
+        return self
+
+    @classmethod
+    def kind(cls) -> str:
+        """The name of this kind, which is that of its file."""
+        _, _, path = cls.__module__.partition(f".{cls.family}.")
+        return name_of((path or cls.__module__.rpartition(".")[2]).replace(".", "/"))
+
+    def settings(self) -> dict[str, Any]:
+        """All settings, defaults included, as plain JSON values; `parse` takes them back."""
+        kind = self.kind() if self.version == 1 else f"{self.kind()}@{self.version}"
+        return {"kind": kind, **self.model_dump(mode="json")}
+
+    @property
+    def id(self) -> str:
+        """A hash of the settings: any change of a value changes it, the order of keys does not."""
+        return hash_settings(self.settings())
+
+    def nested(self) -> "list[Plugin]":
+        """The plug-ins among its settings, those in tuples included."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        flat = (item for value in values for item in (value if isinstance(value, tuple) else (value,)))
+        return [item for item in flat if isinstance(item, Plugin)]
+
+    def require(self) -> None:
+        """Raises one clear line if what this or a nested plug-in reads, such as a data set, is not there."""
+        for plugin in self.nested():
+            plugin.require()
+
+    @classmethod
+    def parse(cls, value: Any) -> Self:
+        """An instance from an instance, a kind's name or a table with the key `kind`."""
+        if isinstance(value, cls):
+            return value
+        table = {"kind": value} if isinstance(value, str) else value
+        what = cls.__name__.lower()
+        if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
+            raise UsageError(f"a {what} must be a name or a table with the key 'kind', not {repr(value)[:200]}")
+        kind, _, version = table["kind"].partition("@")
+        final = find(cls, kind)
+        if version and version != str(final.version):
+            raise UsageError(
+                f"{what} {table['kind']!r} was made by another version of prunefield; this one has version "
+                f"{final.version}"
+            )
+        try:
+            return final.model_validate({key: item for key, item in table.items() if key != "kind"})
+        except ValidationError as error:
+            raise UsageError(f"{kind}: {_one_line(error, final)}") from None
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        if "family" not in vars(cls):  # not the root of a family
+            return handler(source)
+        return _schema(cls.parse)
+
+
+def hash_settings(settings: Mapping[str, Any]) -> str:
+    """Sixteen hexadecimal digits for settings as JSON holds them."""
+    text = json.dumps(settings, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Nested:
+    """Marks a field that takes only some kinds of a family: `of: Annotated[Imp, Nested()]`."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        root: type[Plugin] = next(base for base in source.__mro__ if "family" in vars(base))
+
+        def parse(value: Any) -> Plugin:
+            plugin = root.parse(value)
+            if not isinstance(plugin, source):
+                fitting = [kind for kind in modules(root.family) if issubclass(find(root, kind), source)]
+                what = f"{root.__name__.lower()} {plugin.kind()!r}"
+                raise UsageError(f"the {what} does not fit here (allowed: {', '.join(fitting)})")
+            return plugin
+
+        return _schema(parse)
+
+
+def _schema(parse: Callable[[Any], Plugin]) -> CoreSchema:
+    """A nested plug-in: read by `parse`, written with its kind."""
+    written = core_schema.plain_serializer_function_ser_schema(lambda plugin: plugin.settings())
+    return core_schema.no_info_plain_validator_function(parse, serialization=written)
+
+
+P = TypeVar("P", bound=Plugin)
+
+
+def find(root: type[P], kind: str) -> type[P]:
+    """The class of a kind: the one subclass of `root` that its file defines."""
+    known = modules(root.family)
+    if kind not in known:
+        raise unknown(root.__name__.lower(), kind, known)
+    module = import_module(known[kind])
+    classes = [
+        item
+        for item in vars(module).values()
+        if isinstance(item, type) and issubclass(item, root) and item.__module__ == module.__name__
+    ]
+    if len(classes) != 1:
+        raise UsageError(f"{known[kind]} must define one {root.__name__}, it defines {len(classes)}")
+    return classes[0]
+
+
+def _one_line(error: ValidationError, final: type[Plugin]) -> str:
+    """The first problem of a validation, with the key as the user wrote it."""
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        *outer, name = map(str, first["loc"])
+        fields = final.model_fields
+        for part in outer:  # settings that are a model of their own
+            fields = getattr(fields[part].annotation, "model_fields", {}) if part in fields else {}
+        return ": ".join([*outer, str(unknown("key", name, fields))])
+    if first["type"] == "missing":
+        return f"the key {key!r} is missing"
+    if first["type"] == "value_error":  # ours: it says what was given
+        return f"{key}: {first['ctx']['error']}".removeprefix(": ") if "ctx" in first else first["msg"]
+    message = first["msg"][0].lower() + first["msg"][1:]
+    got = first["input"]
+    is_short = isinstance(got, str | float) or (isinstance(got, int) and abs(got) < 10**30)
+    shown = f" (got {got!r})" if is_short else ""
+    return f"{key}: {message}{shown}"

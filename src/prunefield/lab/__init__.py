@@ -1,0 +1,1 @@
+"""Where runs are kept, and how they are executed."""

@@ -1,0 +1,185 @@
+"""From settings to results: executes a run, resumes it, and carries many of them over an engine."""
+
+import platform
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.metadata import version
+from typing import NamedTuple
+
+import torch
+
+import prunefield
+from prunefield.core.errors import Error, RunError
+from prunefield.engines import Engine, Retry
+from prunefield.lab.conditions import fixed_conditions
+from prunefield.lab.store import Folder, Store
+from prunefield.runs import Result, Run, State
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=3)
+
+
+def obtain(store: Store, run: Run, *, device: str = "cpu", report: Callable[[str], None] = _warn) -> Result:
+    """The result of a run: read if it is stored, resumed if it was interrupted, computed if it is new.
+
+    Runs that it needs come first. If another process is executing it, this one waits and then reads. `report` gets a
+    line for each damaged safe point that was set aside.
+    """
+    for need in run.needs():
+        obtain(store, need, device=device, report=report)
+    folder = store.folder(run)
+    if folder.is_done:
+        folder.tidy()  # after a process that was killed in its last moment
+    else:
+        run.require()
+        with folder.hold():
+            if not folder.is_done:
+                with fixed_conditions():
+                    _execute(store, run, folder, device)
+                for warning in folder.warnings():
+                    report(warning)
+    return folder.read()
+
+
+def _execute(store: Store, run: Run, folder: Folder, device: str) -> None:
+    folder.begin(run)
+    values, tensors, records = folder.saved()
+    state = State(values, tensors, read=lambda need: obtain(store, need, device=device), device=device)
+    pace, shown, started = Pace(), 0.0, time.perf_counter()
+    try:
+        for record in run(state):
+            if record is not None:
+                records.append(record)
+            now = time.perf_counter()
+            if now - shown > 0.2:
+                folder.show_progress(state.done)
+                shown = now
+            if pace.is_due(now):
+                folder.save(state, records)
+                pace.spent(now, time.perf_counter())
+        folder.finish(run, state, records, _made(device, time.perf_counter() - started))
+    except Error as error:
+        folder.fail(str(error), traceback.format_exc(), records)
+        raise
+    except Exception as error:
+        message = f"{type(error).__name__}: {error}".splitlines()[0]
+        folder.fail(message, traceback.format_exc(), records)
+        raise RunError(f"{message} (`prunefield runs show {folder.name}` has the traceback)") from error
+
+
+class Pace:
+    """When to do overhead work, such as writing a safe point: seldom enough that it takes `share` of the time."""
+
+    def __init__(self, share: float = 0.01, first: float = 0.3) -> None:
+        self.share = share
+        self.next = time.perf_counter() + first
+
+    def is_due(self, now: float) -> bool:
+        return now >= self.next
+
+    def spent(self, begin: float, end: float) -> None:
+        self.next = end + (end - begin) / self.share
+
+
+class Progress(NamedTuple):
+    """Progress of a plan: estimated seconds and number of runs, done and in all."""
+
+    seconds: float
+    all_seconds: float
+    runs: int
+    all_runs: int
+
+
+def order(runs: Iterable[Run]) -> list[Run]:
+    """The runs and all that they depend on, each once; dependencies come first, the simplest before the others."""
+    depth = _depths(runs)
+    return sorted(depth, key=depth.__getitem__)
+
+
+def _depths(runs: Iterable[Run]) -> dict[Run, int]:
+    """For the runs and all that they need, how many runs must come one after the other before each."""
+    depth: dict[Run, int] = {}
+
+    def visit(run: Run) -> int:
+        if run not in depth:
+            depth[run] = 1 + max((visit(need) for need in run.needs()), default=-1)
+        return depth[run]
+
+    for run in runs:
+        visit(run)
+    return depth
+
+
+def carry_out(
+    store: Store,
+    runs: Iterable[Run],
+    engine: Engine,
+    *,
+    device: str = "cpu",
+    tell: Callable[[Progress], None] = lambda progress: None,
+    report: Callable[[str], None] = _warn,
+) -> dict[Run, str]:
+    """Executes what is missing on an engine; returns `{run: why it failed}`, empty if all is well.
+
+    `tell` is called with the progress, `report` with a line for each retry and each damaged safe point.
+
+    A run whose needs are still under way elsewhere waits for them in its own process. What a run reads must be there
+    before any of them begins.
+    """
+    depth = _depths(runs)
+    seconds = {run: run.seconds() for run in depth}
+    folders = {run: store.folder(run) for run in depth}
+    missing = [run for run in depth if not folders[run].is_done]
+    for run in missing:
+        run.require()
+    missing.sort(key=lambda run: (depth[run], -seconds[run]))  # the longest first, so that no core waits at the end
+    left, total = dict.fromkeys(missing, 0.0), sum(seconds.values())  # the greatest progress seen of each
+    failures: dict[Run, str] = {}
+    pace = Pace(first=0)  # asking all runs how far they are takes time of its own
+    for outcome in engine.map(work, [(str(store.root.resolve()), run.settings(), device) for run in missing]):
+        if isinstance(outcome, Retry):
+            report(f"{missing[outcome.index].folder}: {outcome.reason}")
+        elif outcome is not None:
+            run = missing[outcome.index]
+            left.pop(run)
+            if outcome.error is not None:
+                failures[run] = outcome.error
+            for warning in folders[run].warnings():
+                report(warning)
+        begin = time.perf_counter()
+        if left and not pace.is_due(begin):
+            continue
+        # A run that starts again from an earlier safe point does not move the bar back.
+        left = {run: max(behind, folders[run].progress()) for run, behind in left.items()}
+        ahead = sum(seconds[run] * (1 - behind) for run, behind in left.items())
+        tell(Progress(total - ahead, total, len(depth) - len(left), len(depth)))
+        pace.spent(begin, time.perf_counter())
+    return failures
+
+
+def work(item: tuple[str, dict, str]) -> None:
+    """Executes one run of a store in whatever process this is."""
+    root, settings, device = item
+    obtain(Store(root), Run.parse(settings), device=device, report=lambda warning: None)  # `carry_out` reports it
+
+
+def _made(device: str, seconds: float) -> dict[str, object]:
+    return {
+        **_versions(),
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "device": device,
+        "threads": torch.get_num_threads(),
+        "seconds": round(seconds, 3),
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    libraries = {name: version(name) for name in ("torch", "numpy", "scipy", "safetensors", "pydantic")}
+    return {"prunefield": prunefield.__version__, "python": platform.python_version(), **libraries}

@@ -1,0 +1,300 @@
+"""The folder of one run in a store: what it holds while the run is under way, and what it gives back at the end.
+
+`store.py` begins with the list of its files.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from filelock import FileLock, Timeout
+
+from prunefield.core.errors import StoreError, UsageError
+from prunefield.core.files import cannot, checksum, delete, is_locked, make_folder, sync_folder, write_whole
+from prunefield.core.plugin import hash_settings
+
+if TYPE_CHECKING:  # a list of runs needs no torch
+    from prunefield.lab.packing import SafePoint
+    from prunefield.runs import Record, Result, Run, State
+
+FOUND = ("settings.json", "records.json", "tensors.safetensors", "state.safetensors")  # the digest is of these
+FILES = (*FOUND, "made.json")
+SAFE_POINTS = ("checkpoint.safetensors", "checkpoint-before.safetensors")
+Status = Literal["done", "running", "stopped", "failed"]
+
+
+class Examined(NamedTuple):
+    """What is wrong with a finished run; if nothing is, the content of its files and its digest."""
+
+    problems: list[str]
+    contents: dict[str, bytes] = {}  # noqa: RUF012
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """One run in a store."""
+
+    root: Path
+    name: str
+
+    @cached_property
+    def path(self) -> Path:
+        return self.root / "runs" / self.name
+
+    @property
+    def lock_path(self) -> Path:
+        return self.root / "locks" / self.name
+
+    @property
+    def is_done(self) -> bool:
+        return os.path.exists(self.path / "done.json")
+
+    @cached_property
+    def lock(self) -> FileLock:
+        """Held by the process that executes or removes the run; the system releases it when the process dies."""
+        return FileLock(self.lock_path)
+
+    @contextmanager
+    def hold(self, *, timeout: float = -1) -> Iterator[None]:
+        """Holds the lock, for which this waits indefinitely unless there is a `timeout` in seconds."""
+        make_folder(self.lock_path.parent)
+        try:
+            self.lock.acquire(timeout=timeout)
+        except Timeout:
+            raise
+        except OSError as error:
+            raise cannot("lock", self.lock_path, error) from None
+        try:
+            yield
+        finally:
+            self.lock.release()
+
+    # -- what a run that is under way leaves behind -------------------------------------------------------------
+
+    def begin(self, run: "Run") -> None:
+        """Makes the folder and writes the settings."""
+        make_folder(self.path)
+        try:
+            self._clear("failure.json", "failure.safetensors")
+        except OSError as error:
+            raise cannot("write", self.path, error) from None
+        write_whole(self.path / "settings.json", encode_table(run.settings()))
+
+    def save(self, state: "State", records: "list[Record]") -> None:
+        """Writes a safe point: one file, so that state and records always belong together. The last one is kept."""
+        from prunefield.lab.packing import pack_safe_point
+
+        last, before = (self.path / name for name in SAFE_POINTS)
+        write_whole(last, pack_safe_point(self.name, state, records), keep=before)
+
+    def saved(self) -> "SafePoint":
+        """The last safe point, empty for a new run. A damaged one is set aside, and the one before it counts."""
+        from prunefield.lab.packing import SafePoint, unpack_safe_point
+
+        for path in (self.path / name for name in SAFE_POINTS):
+            try:
+                return unpack_safe_point(self.name, path.read_bytes())
+            except FileNotFoundError:
+                continue
+            except (OSError, ValueError):
+                try:
+                    path.replace(path.with_name(f"damaged-{path.name}"))
+                except OSError as error:
+                    raise cannot("set aside", path, error) from None
+        return SafePoint({}, {}, [])
+
+    def warnings(self) -> list[str]:
+        """What whoever asked for this run should know about how it was executed."""
+        return [
+            f"{self.name}: a damaged safe point was set aside as {name}; "
+            "the run continued from an earlier one or from the beginning, so its result is not affected"
+            for name in self._set_aside()
+        ]
+
+    def finish(self, run: "Run", state: "State", records: "list[Record]", made: Mapping[str, Any]) -> None:
+        """Writes the results, then the mark that they are complete."""
+        from prunefield.lab.packing import dump, name_tensors, pack
+
+        files = {
+            "settings.json": encode_table(run.settings()),
+            "records.json": encode_table([record.values for record in records]),
+            "tensors.safetensors": pack(name_tensors(records), {}),
+            "state.safetensors": pack(state.snapshot(), {"values": dump(state.values)}),
+            "made.json": encode_table({**made, "set_aside": self._set_aside()}),
+        }
+        for name, data in files.items():
+            write_whole(self.path / name, data)
+        sums = {name: checksum(data) for name, data in files.items()}
+        write_whole(self.path / "done.json", encode_table({"digest": _digest(sums), "files": sums}))
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Removes what a finished run no longer needs, as far as this user may."""
+        with suppress(OSError):
+            self._clear(*SAFE_POINTS, "progress")
+
+    def fail(self, message: str, traceback: str, records: "list[Record]") -> None:
+        """Writes why the run failed, and the records up to the failure if they can be stored."""
+        from prunefield.lab.packing import blank_infinite, name_tensors, pack
+
+        texts = {"message": message, "traceback": traceback}
+        found = {key: text.encode(errors="backslashreplace").decode() for key, text in texts.items()}
+        try:
+            values = [{key: blank_infinite(value) for key, value in record.values.items()} for record in records]
+            tensors, table = pack(name_tensors(records), {}), encode_table({**found, "records": values})
+        except Exception:  # a record that cannot be stored may be the very reason of the failure
+            tensors, table = pack({}, {}), encode_table({**found, "records": []})
+        write_whole(self.path / "failure.safetensors", tensors)
+        write_whole(self.path / "failure.json", table)
+
+    def show_progress(self, fraction: float) -> None:
+        """For progress bars in any process; losing it does no harm, so it is not written safely."""
+        with suppress(OSError):
+            (self.path / "progress").write_text(f"{fraction:.4f}")
+
+    def progress(self) -> float:
+        """The fraction of the run that is done."""
+        try:
+            found = float((self.path / "progress").read_text())
+        except (OSError, ValueError):
+            found = 0.0
+        # Looked for last: a run that ends in this moment has no `progress` any more, but the mark.
+        return 1.0 if self.is_done else found if 0 <= found <= 1 else 0.0
+
+    def _set_aside(self) -> list[str]:
+        return [f"damaged-{name}" for name in SAFE_POINTS if (self.path / f"damaged-{name}").exists()]
+
+    def _clear(self, *names: str) -> None:
+        """Removes files, and those which a process that was killed had not finished writing."""
+        for name in os.listdir(self.path):
+            if name in names or name.endswith(".part"):
+                (self.path / name).unlink(missing_ok=True)
+
+    # -- what a finished run gives back -------------------------------------------------------------------------
+
+    def read(self) -> "Result":
+        """The records of a finished run, checked against their checksums."""
+        from prunefield.lab.packing import join_records, unpack
+        from prunefield.runs import Result
+
+        found = self._examine()
+        if found.problems:
+            raise StoreError(f"{self.name} is damaged: {found.problems[0]}; {self.remedy}")
+        tensors, _ = unpack(found.contents["tensors.safetensors"])
+        return Result(join_records(json.loads(found.contents["records.json"]), tensors), found.digest)
+
+    def table(self, name: str) -> dict[str, Any]:
+        """`settings`, `made`, `done` or `failure`; empty where there is none."""
+        return read_table(f"{self.root}/runs/{self.name}/{name}.json", default={})
+
+    @property
+    def remedy(self) -> str:
+        return f"run `prunefield runs remove {self.name}` and repeat the command that made it"
+
+    def problems(self) -> list[str]:
+        """What is wrong with a finished run, one line per problem."""
+        return self._examine().problems
+
+    def _examine(self) -> Examined:
+        """Reads every file of a finished run and compares it with what `done.json` says, and that with the rest."""
+        try:
+            done = read_table(self.path / "done.json")
+        except StoreError:
+            return Examined(["done.json is unreadable"])
+        sums = done.get("files")
+        if not isinstance(sums, dict) or sums.keys() != set(FILES):
+            return Examined([f"done.json does not list the files of a finished run ({', '.join(FILES)})"])
+        problems, contents = [], {}
+        for name in FILES:
+            try:
+                contents[name] = (self.path / name).read_bytes()
+            except FileNotFoundError:
+                problems.append(f"{name} is missing")
+            except OSError as error:
+                problems.append(f"{name} cannot be read ({(error.strerror or str(error)).lower()})")
+            else:
+                if checksum(contents[name]) != sums[name]:
+                    problems.append(f"{name} was truncated or edited")
+        if problems:
+            return Examined(problems)
+        digest, owner = _digest(sums), _name(contents["settings.json"])
+        if done.get("digest") != digest:
+            problems.append("the digest in done.json is not that of its files")
+        if owner != self.name:
+            problems.append(f"its settings are those of {owner}: the folder was renamed or exchanged")
+        return Examined(problems, contents, digest)
+
+    @property
+    def status(self) -> Status:
+        """How far it is, as far as the names of its files tell: whether they are whole is for `problems` to find."""
+        try:
+            names = os.listdir(f"{self.root}/runs/{self.name}")  # lists of many runs have no time for `pathlib`
+        except OSError:
+            names = []
+        if "done.json" in names:
+            return "done"
+        if "failure.json" in names:
+            return "failed"
+        return "running" if is_locked(self.lock_path) else "stopped"
+
+    def remove(self) -> None:
+        """Deletes the run, or the link to it; one that is being executed is left alone."""
+        try:
+            with self.hold(timeout=0):
+                if not self.path.is_symlink():
+                    delete(self.path / "done.json")  # first, so that half a folder never looks finished
+                    sync_folder(self.path)
+                delete(self.path)
+        except Timeout:
+            raise UsageError(f"{self.name} is being executed; stop it first") from None
+        except OSError as error:
+            raise cannot("remove", self.path, error) from None
+
+
+def _digest(sums: Mapping[str, str]) -> str:
+    """The digest of a result from the checksums of its files."""
+    return checksum("".join(sums[name] for name in FOUND).encode())
+
+
+def _name(settings: bytes) -> str:
+    """The name of the folder of the run with these settings."""
+    try:
+        table = json.loads(settings)
+        return f"{table['kind'].partition('@')[0]}-{hash_settings(table)}"
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return "no run"
+
+
+def encode_table(value: Any) -> bytes:
+    return (json.dumps(value, allow_nan=False, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _parse_number(text: str) -> float:
+    """A number that JSON can hold again."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is not a finite number")
+    return number
+
+
+_decode = json.JSONDecoder(parse_float=_parse_number, parse_constant=_parse_number).decode
+
+
+def read_table(path: Path | str, default: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The table in a JSON file, or `default` if there is no such file."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            table = _decode(file.read().decode())
+        if not isinstance(table, dict):
+            raise ValueError(f"a table was expected, not {type(table).__name__}")
+    except (OSError, ValueError, RecursionError) as error:
+        if default is not None and isinstance(error, FileNotFoundError):
+            return default
+        raise StoreError(f"{path} is unreadable ({error}); remove it and repeat the command that made it") from None
+    return table

@@ -1,0 +1,1 @@
+"""Masks: which weights are kept, by rank or by sampling."""

@@ -1,0 +1,286 @@
+"""Masks: which weights are kept. A mask is a value outside the module, one boolean tensor per parameter name."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from prunefield.core.errors import UsageError
+from prunefield.core.files import checksum, write_whole
+from prunefield.core.sizes import check_safetensors
+from prunefield.masks.selection import (
+    Density,
+    Reduction,
+    Scope,
+    chances,
+    checked,
+    count,
+    draw,
+    gather,
+    largest,
+    select,
+    spread,
+)
+from prunefield.modules.holding import Handle, hold_zeros, set_zeros
+from prunefield.modules.naming import layer_weights, name_parameters, walk
+
+__all__ = ["Density", "Mask", "count", "largest", "pack", "unpack"]
+_FORMAT = 2  # since which the checksum covers names and shapes, too
+_HEADER = "prunefield-mask"  # the one key of the file's metadata: a single key keeps the file's bytes reproducible
+
+
+class Mask(Mapping[str, Tensor]):
+    """True where a weight is kept; keys are parameter names, tensors are boolean, on the CPU, of the weights' shapes.
+
+    >>> mask = Mask.keep({"weight": torch.tensor([[0.3, 0.1], [0.2, 0.3]])}, density=0.5)
+    >>> mask["weight"].tolist(), mask.density
+    ([[True, False], [False, True]], 0.5)
+    """
+
+    def __init__(self, kept: Mapping[str, Tensor]) -> None:
+        for name, tensor in kept.items():
+            if tensor.dtype != torch.bool:
+                raise UsageError(f"a mask holds boolean tensors, {name!r} is {tensor.dtype}; write `tensor != 0`")
+        self._kept = {name: tensor.detach().cpu().clone() for name, tensor in kept.items()}
+
+    @classmethod
+    def keep(
+        cls,
+        scores: Mapping[str, Tensor],
+        density: Density,
+        *,
+        scope: Scope = "global",
+        within: "Mask | None" = None,
+        floor: int = 0,
+    ) -> Self:
+        """Keeps the largest scores: N − int((1 − density)·N) of all N weights, allocated to the layers by `scope`.
+
+        `global`: one threshold. `layer`: the rule above for each layer. `uniform` and `erk`: `selection.allocate`. Of
+        equal scores the one with the lower index is kept (layers in the order of `scores`), so that a mask of lower
+        density is contained in every denser one of the same scores. What `within` has pruned stays pruned, and no layer
+        keeps fewer than `floor` weights (or all that it has). A layer whose scores are all zero is refused, as they
+        could only be ranked by index; with `within`, which may have disconnected the layer, it is accepted.
+        """
+        flat, alive = checked(scores, dead=within is not None), _alive(scores, within)
+        kept = select(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
+        return cls({name: part.reshape(scores[name].shape) for name, part in kept.items()})
+
+    @classmethod
+    def sample(
+        cls,
+        scores: Mapping[str, Tensor],
+        density: Density,
+        *,
+        generator: torch.Generator,
+        scope: Scope = "global",
+        within: "Mask | None" = None,
+        floor: int = 0,
+        reduce: Reduction | None = None,
+        alpha: float = 0.0,
+    ) -> Self:
+        """Draws a mask at random with the layer counts of `keep`: the three steps of bar2023, Section 8.
+
+        (1) a global threshold, (2) the survivors n_ℓ of each layer, (3) in each layer n_ℓ weights one after the other
+        without replacement, each with a probability ∝ its score among those that are left. `reduce` turns signed scores
+        into probabilities, `alpha` mixes them with uniform ones (`selection.chances`). A layer with fewer than n_ℓ
+        positive probabilities is filled up by index, with a warning.
+        """
+        flat, alive = checked(scores, dead=within is not None), _alive(scores, within)
+        hard = select(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
+        kept = {}
+        for name, values in flat.items():
+            number, where = int(np.count_nonzero(hard[name])), alive.get(name)
+            part = chances(gather(values, where), name, reduce, alpha)
+            drawn = spread(draw(part, number, name, generator=generator), where)
+            kept[name] = drawn.reshape(scores[name].shape)
+        return cls(kept)
+
+    @classmethod
+    def from_module(cls, net: nn.Module) -> Self:
+        """The masks of `torch.nn.utils.prune` in `net`; without any, its non-zero linear and convolution weights."""
+        kept: dict[str, Tensor] = {}
+        for path, module in walk(net):
+            for key, part in module._buffers.items():
+                name = key.removesuffix("_mask")
+                if part is not None and key.endswith("_mask") and f"{name}_orig" in module._parameters:
+                    kept[f"{path}.{name}" if path else name] = part != 0
+        return cls(kept or {name: weight.detach() != 0 for name, weight in layer_weights(net).items()})
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._kept[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __repr__(self) -> str:
+        return f"Mask({len(self)} layers, {sum(self.counts().values())} of {self.total} weights)"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mask):
+            return NotImplemented
+        return self.keys() == other.keys() and all(torch.equal(kept, other[name]) for name, kept in self.items())
+
+    def __and__(self, other: "Mask") -> "Mask":
+        """Keeps what both keep; both must belong to the same architecture."""
+        _compare(self, {name: kept.shape for name, kept in other.items()}, "the other mask")
+        _compare(other, {name: kept.shape for name, kept in self.items()}, "the first mask")
+        return Mask({name: kept & other[name] for name, kept in self.items()})
+
+    @property
+    def total(self) -> int:
+        """How many weights there are."""
+        return sum(kept.numel() for kept in self.values())
+
+    @property
+    def density(self) -> float:
+        """The kept fraction of all weights."""
+        return sum(self.counts().values()) / max(self.total, 1)
+
+    def counts(self) -> dict[str, int]:
+        """How many weights each layer keeps."""
+        return {name: int(np.count_nonzero(kept)) for name, kept in self.items()}
+
+    def per_layer(self) -> dict[str, float]:
+        """The density of each layer."""
+        return {name: number / max(self[name].numel(), 1) for name, number in self.counts().items()}
+
+    def shuffled(self, generator: torch.Generator) -> "Mask":
+        """A uniformly random mask with the same count in each layer."""
+        return Mask(
+            {
+                name: kept.flatten()[torch.randperm(kept.numel(), generator=generator)].reshape(kept.shape)
+                for name, kept in self.items()
+            }
+        )
+
+    def apply_(self, net: nn.Module) -> None:
+        """Sets the pruned weights of `net` to zero, in place; weights that the mask does not name are left alone."""
+        set_zeros(self._pairs(net))
+
+    def hold_(self, net: nn.Module, *optimizers: torch.optim.Optimizer) -> Handle:
+        """Applies the mask now and after every step of the optimizers, so that pruned weights are zero and stay zero.
+
+        Momentum, Adam and weight decay may move them within a step, which is invisible from outside. Together the
+        optimizers must update every weight of the mask that is not frozen. `handle.remove()` detaches the mask.
+
+        >>> backbone, head = nn.Linear(4, 3), nn.Linear(3, 2)
+        >>> net = nn.Sequential(backbone, nn.ReLU(), head)
+        >>> slow, fast = (torch.optim.Adam(part.parameters()) for part in (backbone, head))
+        >>> Mask.from_module(net).hold_(net, slow, fast).remove()
+        """
+        return hold_zeros(list(self), self._pairs(net), optimizers)
+
+    def _pairs(self, net: nn.Module) -> list[tuple[Tensor, Tensor]]:
+        """Each weight that the mask names, with True where it is pruned."""
+        weights = name_parameters(net)
+        _compare(self, {name: weight.shape for name, weight in weights.items()}, "the network")
+        return [(weights[name], ~kept.to(weights[name].device)) for name, kept in self.items()]
+
+    def to_torch_prune(self, net: nn.Module) -> None:
+        """Attaches the mask to `net` as `torch.nn.utils.prune` does; `from_module` reads it back."""
+        from torch.nn.utils import prune
+
+        shapes = {name.removesuffix("_orig"): weight.shape for name, weight in name_parameters(net).items()}
+        _compare(self, shapes, "the network")
+        modules = dict(walk(net))
+        for name, kept in self.items():
+            path, _, leaf = name.rpartition(".")
+            module = modules[path]
+            prune.custom_from_mask(module, leaf, kept.to(getattr(module, leaf).device))
+
+    def save(self, path: str | Path) -> None:
+        """Writes the mask completely or not at all, one bit per weight, as a safetensors file."""
+        from safetensors.torch import save
+
+        bits = {name: pack(kept) for name, kept in self.items()}
+        shapes = {name: list(kept.shape) for name, kept in self.items()}
+        header = {"format": _FORMAT, "shapes": shapes, "sha256": _digest(bits, shapes)}
+        write_whole(Path(path), save(bits, metadata={_HEADER: json.dumps(header)}))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Reads a mask that `save` wrote."""
+        from safetensors import SafetensorError, safe_open
+
+        check_safetensors(Path(path))
+        try:
+            with safe_open(path, framework="pt") as file:
+                header = json.loads((file.metadata() or {})[_HEADER])
+                shapes, digest, made = header["shapes"], header["sha256"], header.get("format", 1)
+                if not all(isinstance(shape, list) for shape in shapes.values()):
+                    raise ValueError("a shape is a list")
+                bits = {name: file.get_tensor(name) for name in shapes}
+        except KeyError:
+            raise UsageError(f"{path} is a safetensors file but not a mask; masks are written by Mask.save") from None
+        except (SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise UsageError(f"{path} is truncated or not a mask written by Mask.save ({error})") from None
+        if made not in (1, _FORMAT):
+            raise UsageError(
+                f"{path} is a mask of format {made!r}; this version of prunefield reads formats 1 and {_FORMAT}: "
+                "upgrade it"
+            )
+        if _digest(bits, shapes if made == _FORMAT else None) != digest:
+            raise UsageError(f"{path} is damaged: its bits are not those that were written; create the mask again")
+        try:
+            return cls({name: unpack(bits[name], shape) for name, shape in shapes.items()})
+        except UsageError as error:
+            raise UsageError(f"{path} is damaged: {error}; create the mask again") from None
+
+
+def _shapes(scores: Mapping[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: score.shape for name, score in scores.items()}
+
+
+def _alive(scores: Mapping[str, Tensor], within: Mask | None) -> dict[str, Tensor]:
+    """The flat masks of the layers of which `within` has pruned something."""
+    if within is None:
+        return {}
+    known = {name: kept for name, kept in within.items() if name in scores}
+    _compare(known, _shapes(scores), "the scores")
+    return {name: kept.flatten() for name, kept in known.items() if not kept.numpy().all()}
+
+
+def pack(kept: Tensor) -> Tensor:
+    """Eight entries of a boolean tensor in a byte."""
+    return torch.from_numpy(np.packbits(kept.cpu().flatten().numpy()))
+
+
+def unpack(bits: Tensor, shape: Sequence[int]) -> Tensor:
+    """The boolean tensor of a shape that `pack` has packed.
+
+    >>> unpack(pack(torch.tensor([[True, False, True]])), (1, 3)).tolist()
+    [[True, False, True]]
+    """
+    is_shape = all(type(side) is int and side >= 0 for side in shape) and prod(filter(None, shape)) < 2**63
+    if not is_shape or bits.dtype != torch.uint8 or bits.ndim != 1:
+        raise UsageError(
+            f"{bits.dtype} of shape {tuple(bits.shape)} are not the packed bits of a mask of shape {shape}"
+        )
+    if len(bits) != -(-prod(shape) // 8):  # what is missing would be zeros in memory, however many
+        raise UsageError(f"{len(bits)} bytes are not the bits of a mask of shape {tuple(shape)}")
+    return torch.from_numpy(np.unpackbits(bits.numpy(), count=prod(shape)).view(bool)).reshape(tuple(shape))
+
+
+def _compare(mask: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], what: str) -> None:
+    """Refuses a mask whose names or shapes `shapes` does not have."""
+    wrong = [
+        f"{name} is {tuple(kept.shape)} in the mask, {tuple(shapes[name]) if name in shapes else 'missing'} in {what}"
+        for name, kept in mask.items()
+        if shapes.get(name) != kept.shape
+    ]
+    if wrong:
+        raise UsageError(f"the mask is for another architecture: {'; '.join(wrong)}")
+
+
+def _digest(bits: Mapping[str, Tensor], shapes: Mapping[str, Sequence[int]] | None) -> str:
+    """A checksum of names, shapes and bits; of the bits alone in the first format, for which `shapes` is None."""
+    named = b"" if shapes is None else json.dumps([[*item] for item in shapes.items()]).encode()
+    return checksum(named + b"".join(part.numpy().tobytes() for part in bits.values()))

@@ -1,0 +1,280 @@
+"""Selection: how many weights each layer keeps, and which, by rank or by sampling. Scores here are flat tensors."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite, prod
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from prunefield.core.errors import UsageError, unknown
+from prunefield.theory.sketching import defend
+
+Density = float | Fraction | Decimal
+Scope = Literal["global", "layer", "uniform", "erk"]
+Reduction = Literal["abs", "shift", "rank", "positive"]
+MANY, STRIDE = 100_000, 64  # from how many scores on a threshold is first looked for in a sample, and in which
+PIECE = 2**16  # how many scores are looked at or drawn at once
+Piece = tuple[np.ndarray, np.ndarray | None, np.ndarray]  # scores, what is alive, what is kept
+
+
+def count(size: int, density: Density) -> int:
+    """How many of `size` weights a density keeps: size − int((1 − density)·size), in exact arithmetic.
+
+    >>> count(276_656, 0.1), count(10, 0.9)  # in floats, (1 − 0.9)·10 is just below 1 and nothing would be pruned
+    (27666, 9)
+    """
+    try:
+        exact = Fraction(str(density))  # the decimal that was written, not the nearest binary number
+    except (ValueError, ZeroDivisionError):
+        exact = Fraction(0)
+    if not 0 < exact <= 1:
+        raise UsageError(f"density is the kept fraction, above 0 and at most 1 (got {density})")
+    return size - int((1 - exact) * size)
+
+
+def largest(values: Tensor, number: int, alive: Tensor | None = None) -> Tensor:
+    """True at the `number` largest of flat values (that are `alive`); of equal ones at those with the lower index.
+
+    >>> largest(torch.tensor([1.0, 2.0, 1.0, 1.0]), 2).tolist()
+    [True, True, False, False]
+    """
+    return rank([values], number, [alive])[0]
+
+
+def rank(flat: Sequence[Tensor], number: int, alive: Sequence[Tensor | None]) -> list[Tensor]:
+    """`largest` over several tensors as if they were one, without joining them."""
+    kept = [torch.zeros(values.shape, dtype=torch.bool) for values in flat]
+    if number == 0:
+        return kept
+    pieces = [piece for item in zip(flat, alive, kept, strict=True) for piece in _pieces(*item)]
+    threshold = _threshold(pieces, number)
+    spare = -number
+    for array, live, part in pieces:
+        np.greater_equal(array, threshold, out=part)
+        if live is not None:
+            part &= live
+        spare += np.count_nonzero(part)
+    for array, _, part in reversed(pieces):
+        if not spare:
+            break
+        ties = np.flatnonzero(part & (array == threshold))[-spare:]  # those with the highest indices go
+        part[ties] = False
+        spare -= len(ties)
+    return kept
+
+
+def _pieces(values: Tensor, alive: Tensor | None, kept: Tensor) -> Iterator[Piece]:
+    """Views of the same positions of all three, in chunks that fit into a cache."""
+    array, live, part = values.detach().cpu().numpy(), None if alive is None else alive.numpy(), kept.numpy()
+    for start in range(0, len(array), PIECE):
+        here = slice(start, start + PIECE)
+        yield array[here], None if live is None else live[here], part[here]
+
+
+def _threshold(pieces: Sequence[Piece], number: int) -> np.generic:
+    """The `number`-th largest of all that is alive.
+
+    Of many, a sample first says between which two values it must lie, so that few have to be ranked; where the sample
+    misleads, all are. The answer is the same.
+    """
+    if sum(len(array) for array, _, _ in pieces) > MANY:
+        sample = np.sort(_pool(pieces, STRIDE))
+        if len(sample) > STRIDE:
+            alive = sum(len(array) if live is None else np.count_nonzero(live) for array, live, _ in pieces)
+            place, margin = (1 - number / alive) * len(sample), 4 * len(sample) ** 0.5
+            low, high = (sample[int(min(max(place + shift, 0), len(sample) - 1))] for shift in (-margin, margin))
+            left, between = number, []
+            for array, live, _ in pieces:
+                above, inside = array > high, array >= low
+                if live is not None:
+                    above, inside = above & live, inside & live
+                left -= np.count_nonzero(above)
+                between.append(array[np.flatnonzero(above ^ inside)])
+            few = np.concatenate(between)
+            if 0 < left <= len(few):
+                return np.partition(few, len(few) - left)[len(few) - left]
+    pool = _pool(pieces)
+    return np.partition(pool, len(pool) - number)[len(pool) - number]
+
+
+def _pool(pieces: Sequence[Piece], stride: int = 1) -> np.ndarray:
+    # By places, which is three times as fast as by booleans.
+    return np.concatenate(
+        [
+            array[::stride] if live is None else array[::stride][np.flatnonzero(live[::stride])]
+            for array, live, _ in pieces
+        ]
+    )
+
+
+def checked(scores: Mapping[str, Tensor], *, dead: bool = False) -> dict[str, Tensor]:
+    """The scores, flat, of one type that orders them without loss; layers without any are refused, unless `dead`."""
+    if not sum(score.numel() for score in scores.values()):
+        raise UsageError("there are no weights to prune: the scores are empty")
+    wide = any(score.dtype not in (torch.float32, torch.float16, torch.bfloat16) for score in scores.values())
+    flat = {}
+    for name, score in scores.items():
+        if score.is_complex():
+            raise UsageError(
+                f"the scores of {name!r} are complex numbers, which have no order; use their absolute values"
+            )
+        values = score.detach().flatten().to("cpu", torch.float64 if wide else torch.float32)
+        # A finite sum has finite terms, and is found ten times as fast; one that is not zero has a term that is not.
+        total = values.sum().item()
+        if not isfinite(total) and not values.isfinite().all():
+            raise UsageError(f"the scores of {name!r} are not all finite; look for an overflow in the network")
+        if not dead and total == 0 and len(values) and not torch.count_nonzero(values):
+            look = "look for dead units, an underflow (synflow: double=True) or a layer of zeros (`shrink` names it)"
+            advice = f"{look}, or set skip={name!r}"
+            raise UsageError(f"all scores of {name!r} are zero: there is no gradient or no weight; {advice}")
+        flat[name] = values
+    return flat
+
+
+def select(
+    flat: Mapping[str, Tensor],
+    density: Density,
+    *,
+    scope: Scope,
+    shapes: Mapping[str, Sequence[int]],
+    alive: Mapping[str, Tensor],
+    floor: int,
+) -> dict[str, Tensor]:
+    """True at the largest scores: exactly as many as the density asks of all weights, only where `alive` (if given)."""
+    if scope not in get_args(Scope):
+        raise unknown("scope", scope, get_args(Scope))
+    sizes = {name: len(values) for name, values in flat.items()}
+    room = {name: int(np.count_nonzero(alive[name])) if name in alive else size for name, size in sizes.items()}
+    number = count(sum(sizes.values()), density)
+    if floor < 0 or (scope != "layer" and sum(min(floor, free) for free in room.values()) > number):
+        raise UsageError(f"floor {floor} in each of {len(sizes)} layers is more than the {number} weights kept in all")
+    if scope != "layer" and number > sum(room.values()):
+        raise UsageError(f"density {density} asks for {number} weights, but the mask leaves only {sum(room.values())}")
+    if scope == "global":
+        return _globally(flat, number, alive, {name: min(floor, free) for name, free in room.items()})
+    if scope == "layer":
+        counts = {name: max(count(size, density), min(floor, room[name])) for name, size in sizes.items()}
+    else:
+        counts = allocate(shapes, number, scope=scope, room=room, floor=floor)
+    for name, asked in counts.items():
+        if asked > room[name]:
+            message = f"density {density} asks for {asked} weights of {name!r}"
+            raise UsageError(f"{message}, but the mask leaves {room[name]}")
+    return {name: largest(values, counts[name], alive.get(name)) for name, values in flat.items()}
+
+
+def _globally(
+    flat: Mapping[str, Tensor], number: int, alive: Mapping[str, Tensor], floors: Mapping[str, int]
+) -> dict[str, Tensor]:
+    """The largest of all layers; where a layer would fall below its floor, its own largest come first."""
+    lives = [alive.get(name) for name in flat]
+    parts = dict(zip(flat, rank(list(flat.values()), number, lives), strict=True))
+    if not any(floors.values()) or all(int(torch.count_nonzero(parts[name])) >= floors[name] for name in flat):
+        return parts
+    best = {name: largest(values, floors[name], alive.get(name)) for name, values in flat.items()}
+    held = [values.masked_fill(best[name], torch.inf) for name, values in flat.items()]
+    return dict(zip(flat, rank(held, number, lives), strict=True))
+
+
+def gather(values: Tensor, alive: Tensor | None) -> Tensor:
+    """The entries that are alive; by numpy, which is several times as fast as torch here."""
+    return values if alive is None else torch.from_numpy(values.numpy()[alive.numpy()])
+
+
+def spread(part: Tensor, alive: Tensor | None) -> Tensor:
+    """Booleans of the entries that are alive, back at their places among all.
+
+    >>> spread(torch.tensor([True, False]), torch.tensor([False, True, True])).tolist()
+    [False, True, False]
+    """
+    return part if alive is None else torch.zeros_like(alive).masked_scatter_(alive, part)
+
+
+def allocate(
+    shapes: Mapping[str, Sequence[int]], number: int, *, scope: Scope, room: Mapping[str, int], floor: int = 0
+) -> dict[str, int]:
+    """Allocates exactly `number` weights to layers, none above `room` or below `floor`.
+
+    `uniform`: in proportion to a layer's size n. `erk` (Erdős–Rényi kernel): to the sum of its shape's sides, so its
+    density is ∝ (sum of sides)/(product of sides). When a layer is full, the rest goes to the others. Fractions are
+    rounded down, and what is left goes to the largest remainders, the earlier layer first.
+
+    >>> allocate({"a": (10, 10), "b": (2, 50)}, 20, scope="uniform", room={"a": 100, "b": 100})
+    {'a': 10, 'b': 10}
+    >>> allocate({"a": (10, 10), "b": (2, 50)}, 36, scope="erk", room={"a": 100, "b": 100})
+    {'a': 10, 'b': 26}
+    """
+    share = {name: Fraction(prod(shape) if scope == "uniform" else sum(shape)) for name, shape in shapes.items()}
+
+    def fill(level: Fraction) -> dict[str, Fraction]:
+        return {name: min(max(level * share[name], Fraction(floor)), Fraction(room[name])) for name in share}
+
+    # The total is piecewise linear in the level: find the piece, then the place in it.
+    bends = sorted({Fraction(bound) / part for name, part in share.items() if part for bound in (0, floor, room[name])})
+    low = max(bend for bend in bends if sum(fill(bend).values()) <= number)
+    high = min((bend for bend in bends if bend > low), default=low)
+    rise = sum(fill(high).values()) - sum(fill(low).values())
+    exact = fill(low + (high - low) * (number - sum(fill(low).values())) / rise if rise else low)
+    counts = {name: int(part) for name, part in exact.items()}
+    order = sorted(exact, key=lambda name: counts[name] - exact[name])
+    for name in order[: number - sum(counts.values())]:
+        counts[name] += 1
+    return counts
+
+
+def chances(values: Tensor, name: str, reduce: Reduction | None, alpha: float) -> Tensor:
+    """Sampling probabilities from one layer's scores, up to a factor.
+
+    `abs` |s|; `shift` s − min s; `rank` 1, 2, … from the smallest (of equal ones the lower index is higher); `positive`
+    max(s, 0); None takes scores that are not negative as they are. Then the defensive mixture (1 − α)·p + α/d
+    (`theory.sketching.defend`), which gives every weight a positive probability.
+
+    >>> [chances(torch.tensor([-1.0, 3.0]), "w", how, 0.0).tolist() for how in ("abs", "shift", "rank", "positive")]
+    [[1.0, 3.0], [0.0, 4.0], [1.0, 2.0], [0.0, 3.0]]
+    """
+    if reduce not in (None, *get_args(Reduction)):
+        raise unknown("reduction", reduce, get_args(Reduction))
+    if reduce is None and len(values) and values.min() < 0:
+        advice = ", ".join(f"reduce={how!r}" for how in get_args(Reduction))
+        raise UsageError(f"sampling needs scores ≥ 0, but {name!r} has negative ones; choose {advice}")
+    if reduce == "abs":
+        values = values.abs()
+    elif reduce == "shift":
+        values = values - values.min() if len(values) else values
+    elif reduce == "positive":
+        values = values.clamp(min=0)
+    elif reduce == "rank":
+        order = torch.argsort(values.flip(0), stable=True)
+        values = torch.empty_like(values, dtype=torch.float64)
+        values[len(order) - 1 - order] = torch.arange(1.0, len(order) + 1, dtype=torch.float64)
+    if alpha and len(values):
+        total = values.double().sum()
+        values = defend(values / total if total > 0 else torch.zeros_like(values), alpha)
+    return values
+
+
+def draw(values: Tensor, number: int, name: str, *, generator: torch.Generator) -> Tensor:
+    """True at `number` entries, drawn one after the other without replacement, each with a probability ∝ its value.
+
+    An exponential race (Gumbel top-k without logarithms): the `number` largest of value/Exponential(1) are such a
+    draw, for any number of entries (`torch.multinomial` stops at 2²⁴).
+
+    >>> draw(torch.tensor([1.0, 0.0, 1.0]), 2, "w", generator=torch.Generator()).tolist()
+    [True, False, True]
+    """
+    positive = int(torch.count_nonzero(values))
+    if positive < number:
+        message = f"{name!r}: only {positive} of {values.numel()} scores are positive, "
+        warnings.warn(f"{message}{number - positive} weights are kept by index", stacklevel=3)
+    scale = values.max().double().clamp(min=1) if positive else 1.0  # so that nothing overflows
+    # Double precision, because single-precision noise ties among millions of weights; in pieces that fit a cache.
+    keys = torch.empty(values.numel(), dtype=torch.float64)
+    for part, key in zip(values.split(PIECE), keys.split(PIECE), strict=True):
+        noise = torch.empty_like(key, device=generator.device).exponential_(generator=generator)
+        torch.div(part, noise.clamp_(min=1e-300).cpu().mul_(scale), out=key)
+    return largest(keys, number)

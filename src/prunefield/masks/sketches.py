@@ -1,0 +1,47 @@
+"""Real-valued masks of a network: Algorithm 1 of bar2023 over all of its weights at once."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from prunefield.masks.mask import Mask
+from prunefield.masks.selection import Density, Reduction, chances, checked, count
+from prunefield.theory.sketching import draw_mask
+
+
+def sketch(
+    scores: Mapping[str, Tensor],
+    density: Density,
+    *,
+    generator: torch.Generator,
+    reduce: Reduction | None = None,
+    alpha: float = 0.0,
+) -> dict[str, Tensor]:
+    """s draws with replacement of a weight k with a probability p_k ∝ its score; each adds 1/(s·p_k) to m_k (Algorithm
+    1).
+
+    s is the number of weights that the density keeps; m has at most as many entries that are not zero, and E m = 1
+    wherever p > 0, so that features of masked weights are unbiased. `reduce` and `alpha` are those of `Mask.sample`.
+    Entries with small probabilities are large: this mask is for estimates, not for training.
+
+    >>> found = sketch({"weight": torch.tensor([1.0, 3.0])}, 0.5, generator=torch.Generator().manual_seed(0))
+    >>> found["weight"].tolist() in ([4.0, 0.0], [0.0, 4 / 3])
+    True
+    """
+    flat = checked(scores)
+    p = chances(torch.cat(list(flat.values())), "all layers", reduce, alpha).double()
+    mask = draw_mask(p / p.sum(), count(len(p), density), generator=generator)
+    parts = mask.split([len(values) for values in flat.values()])
+    return {name: part.reshape(scores[name].shape) for name, part in zip(flat, parts, strict=True)}
+
+
+@torch.no_grad()
+def apply_sketch_(masks: Mapping[str, Tensor], net: nn.Module) -> Mask:
+    """Multiplies the weights of `net` by real-valued masks, in place; returns the mask of what is left."""
+    kept = Mask({name: part != 0 for name, part in masks.items()})
+    kept.apply_(net)  # refuses masks of another architecture before anything is changed
+    for name, weight in net.named_parameters():
+        if name in masks:
+            weight.mul_(masks[name].to(weight))
+    return kept

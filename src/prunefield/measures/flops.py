@@ -1,0 +1,40 @@
+"""The cost of a forward pass: floating-point operations of each linear and convolution layer, dense and pruned."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from prunefield.modules.borrowing import borrow
+from prunefield.modules.calls import find_logits
+from prunefield.modules.naming import LAYERS, walk
+
+
+def count_flops(net: nn.Module, x: Tensor, mask: Mapping[str, Tensor] | None = None) -> dict[str, int]:
+    """2·(kept weights)·(output places) of each layer's weight for the inputs `x`, by hooks on one forward pass.
+
+    A weight of a layer that the mask does not name is kept. Biases, normalisations and activations are not counted, and
+    there is no claim that hardware runs faster by as much.
+
+    >>> count_flops(nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(16, 2)), torch.ones(1, 1, 4, 4))
+    {'0.weight': 288, '2.weight': 64}
+    """
+    found: dict[str, int] = {}
+
+    def follow(name: str, layer: nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d) -> "torch.utils.hooks.RemovableHandle":
+        def add(_: nn.Module, __: object, output: object) -> None:
+            weight = layer.weight
+            kept = weight.numel() if mask is None or name not in mask else int(torch.count_nonzero(mask[name]))
+            found[name] = found.get(name, 0) + 2 * kept * (find_logits(output).numel() // weight.shape[0])
+
+        return layer.register_forward_hook(add)
+
+    layers = {layer: name for name, layer in reversed(walk(net)) if isinstance(layer, LAYERS)}  # its first name
+    handles = [follow(f"{name}.weight" if name else "weight", layer) for layer, name in layers.items()]
+    try:
+        with borrow(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():
+            call(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found

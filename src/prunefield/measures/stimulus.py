@@ -1,0 +1,198 @@
+"""Whether a sample has the stimulus properties of lufkin2024 (§2.2): S1 weak dependence, S2 translation invariance, S3
+sign symmetry.
+
+Each function takes a sample of fields, shape (n, *shape) with one or two axes of a ring or a torus, and tests the
+property in some moments; no test of finitely many can be complete. Examples are independent, sites are not, so every
+standard error comes from the scatter between examples. `p` is that of the largest of all z-scores, by Bonferroni.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from prunefield.core.errors import UsageError
+
+FAR = 0.1  # the dependence at the greatest distance that is called weak, as a share of that of a site with itself
+
+
+class Answer(NamedTuple):
+    """What a test found: its largest |z|, the p-value of that, an effect without unit, and whether it is `met`."""
+
+    z: float
+    p: float
+    effect: float
+    met: bool
+
+
+def probe_dependence(x: Tensor, *, level: float = 1e-3) -> Answer:
+    """S1: are sites at the greatest distance nearly independent, in value, in size and in sign?
+
+    The effect is the largest correlation over sites half a ring apart of x, |x| and the sign of x, which are 0 under
+    independence. S1 is a limit of large N: it is met unless a correlation is significantly above 0.1.
+
+    >>> stream = torch.Generator().manual_seed(0)
+    >>> white = torch.randn(2000, 20, generator=stream)
+    >>> probe_dependence(white).met, probe_dependence(white * torch.rand(2000, 1, generator=stream)).met
+    (True, False)
+    """
+    x = _prepare(x)
+    axes = tuple(range(1, x.ndim))
+    found = []
+    for values in (x - x.mean(0), x.abs(), x.sign()):
+        centred = values - values.mean(0)
+        variance = centred.square().mean()
+        if variance > 1e-12:  # the size of a spin is constant
+            opposite = centred.roll([x.shape[axis] // 2 for axis in axes], axes)
+            pairs = (centred * opposite).flatten(1)
+            used = (pairs != 0).any(0)  # a constant site has no correlations
+            found.append((pairs[:, used].mean(1) / variance)[:, None])
+    products = torch.cat(found, 1)
+    effect = float(products.mean(0).abs().max())
+    error = products.std(0) / math.sqrt(len(x))
+    z = (products.mean(0).abs() - FAR) / error
+    p = _bound(z.max().clamp(min=0).item(), len(z))
+    return Answer(float(z.max()), p, effect, bool(z.max() <= 0 or p >= level))
+
+
+def probe_translation(x: Tensor, *, level: float = 1e-3) -> Answer:
+    """S2: do all sites have the same mean and square, and the same products with their neighbours?
+
+    The effect is the largest deviation of a site from the average over sites, in standard deviations of an example.
+
+    >>> white = torch.randn(2000, 20, generator=torch.Generator().manual_seed(0))
+    >>> probe_translation(white).met, probe_translation(white * torch.linspace(1, 2, 20)).met
+    (True, False)
+    """
+    x = _prepare(x)
+    # Bounded values have all moments; else one large value among heavy tails would stand for a whole site.
+    y = _tame(x)
+    products = [y, y.square(), *(y * y.roll(step, axis) for axis in range(1, x.ndim) for step in (1, 2, 4))]
+    return _judge(((part - part.mean(tuple(range(1, x.ndim)), keepdim=True)).flatten(1) for part in products), level)
+
+
+def probe_sign(x: Tensor, *, level: float = 1e-3) -> Answer:
+    """S3: do odd moments vanish: of sites, of three neighbours, and of a site with the square of another?
+
+    >>> white = torch.randn(2000, 20, generator=torch.Generator().manual_seed(0))
+    >>> probe_sign(white).met, probe_sign(white + 0.1).met, probe_sign(white.exp() - white.exp().mean()).met
+    (True, False, False)
+    """
+    x = _prepare(x)
+    # Bounded odd functions of a value have a mean of 0 exactly if S3 holds, however heavy the tails.
+    scale = x.square().mean().sqrt()
+    y = x / (x.abs() + scale)
+    products = [y, y**3]
+    for axis in range(1, x.ndim):
+        products += [y * y.roll(1, axis) * y.roll(2, axis), y * y.roll(1, axis).square()]
+    parts = [part.flatten(1) for part in products]
+    # Averages over sites see what is the same everywhere, single sites what is not.
+    return _judge([*parts, torch.stack([part.mean(1) for part in parts], 1)], level)
+
+
+def probe_means(first: Tensor, second: Tensor, *, level: float = 1e-3) -> Answer:
+    """Do two classes have the same mean at every site? The effect is the largest difference, in standard deviations.
+
+    >>> white = torch.randn(2000, 20, generator=torch.Generator().manual_seed(0))
+    >>> probe_means(white[:900], white[900:]).met, probe_means(white[:900], white[900:] + 0.5).met
+    (True, False)
+    """
+    return _contrast(first.flatten(1), second.flatten(1), level)
+
+
+def probe_classes(first: Tensor, second: Tensor, *, level: float = 1e-3) -> Answer:
+    """Do two classes differ at all: in the mean of a site, in squares, or in products of neighbours?
+
+    It is met if they do. Products are averaged over sites.
+
+    >>> white = torch.randn(2000, 20, generator=torch.Generator().manual_seed(0))
+    >>> probe_classes(white[:900], white[900:]).met, probe_classes(white[:900], white[900:].cumsum(1)).met
+    (False, True)
+    """
+    scale = torch.cat([first, second]).square().mean().sqrt()
+
+    def describe(x: Tensor) -> Tensor:
+        y = x / (x.abs() + scale)
+        products = [y.square(), *(y * y.roll(step, axis) for axis in range(1, x.ndim) for step in (1, 2, 4))]
+        return torch.cat([torch.stack([part.flatten(1).mean(1) for part in products], 1), y.flatten(1)], 1)
+
+    found = _contrast(describe(first), describe(second), level)
+    return found._replace(met=not found.met)
+
+
+def probe_force(x: Tensor, fields: Tensor, pull: Tensor, force: Tensor, *, shifts: bool) -> Answer:
+    """Does Eq. 5 hold at `fields` (inits, *grid): is E[x sign(w·x)], over examples (n, *grid) of class 1, what φ says?
+
+    `pull` (inits, *grid) is Σ₁w/√(wᵀΣ₁w), and `force` by how much φ exceeds √(2/π) times that. The effect is the share
+    of the force that the examples show: 1 where Eq. 5 holds and 0 for elliptical data, on which no force acts however
+    curved φ is. It is met if the share is above 0 with 95 % certainty. With `shifts` every shift of a field along the
+    ring or torus counts, as S2 allows.
+    """
+    axes, values = tuple(range(1, x.ndim)), []
+    spectrum = torch.fft.rfftn(x, dim=axes) if shifts else None
+    for field, drawn, extra in zip(fields, pull, force, strict=True):
+        if spectrum is None:
+            reach, gain = (x.flatten(1) @ part.flatten() for part in (field, extra))
+        else:
+            reach, gain = (
+                torch.fft.irfftn(spectrum * torch.fft.rfftn(part).conj(), s=x.shape[1:], dim=axes)
+                for part in (field, extra)
+            )
+        seen = (reach.sign() * gain).flatten(1).mean(1) if shifts else reach.sign() * gain
+        values.append((seen - math.sqrt(2 / math.pi) * (drawn * extra).sum()) / extra.square().sum().clamp(min=1e-300))
+    shares = torch.stack(values).mean(0)
+    value, error = float(shares.mean()), float(shares.std()) / math.sqrt(len(x))
+    z = value / max(error, 1e-12)
+    p = math.erfc(z / math.sqrt(2)) / 2
+    return Answer(z, p, value, p < 0.05)
+
+
+def _contrast(first: Tensor, second: Tensor, level: float) -> Answer:
+    """Tests that the columns of two samples have equal means."""
+    spreads = [part.var(0) for part in (first, second)]
+    error = (spreads[0] / len(first) + spreads[1] / len(second)).sqrt()
+    varies = error > 1e-12
+    gap = (first.mean(0) - second.mean(0)).abs()[varies]
+    z = gap / error[varies]
+    effect = gap / ((spreads[0] + spreads[1]) / 2).sqrt()[varies]
+    p = _bound(float(z.max()), len(z))
+    return Answer(float(z.max()), p, float(effect.max()), p >= level)
+
+
+def _prepare(x: Tensor) -> Tensor:
+    if x.ndim not in (2, 3) or len(x) < 50 or min(x.shape[1:]) < 4:
+        raise UsageError(f"a sample has the shape (n, N) or (n, N, N), n ≥ 50 and N ≥ 4 (got {tuple(x.shape)})")
+    if not bool(x.isfinite().all()):
+        raise UsageError("a sample must be finite (got NaN or infinite values)")
+    x = x.to(torch.float64)
+    if not bool((x.flatten(1).var(0) > 0).any()):
+        raise UsageError("at least one site must vary (got constant ones)")
+    return x
+
+
+def _tame(x: Tensor) -> Tensor:
+    """x pressed into (−1, 1) by one function for all sites."""
+    centred = x - x.mean()
+    return centred / (centred.abs() + centred.square().mean().sqrt())
+
+
+def _judge(parts: Iterable[Tensor], level: float) -> Answer:
+    """Tests that every column of every part, shape (n, columns), has the mean 0."""
+    scores, effects = [], []
+    for part in parts:
+        mean, spread = part.mean(0), part.std(0)
+        varies = spread > 1e-12
+        scores.append(mean[varies].abs() / spread[varies] * math.sqrt(len(part)))
+        effects.append(mean[varies].abs() / spread[varies])
+    z = torch.cat(scores)
+    if not len(z):
+        return Answer(0.0, 1.0, 0.0, True)
+    p = _bound(float(z.max()), len(z))
+    return Answer(float(z.max()), p, float(torch.cat(effects).max()), p >= level)
+
+
+def _bound(z: float, count: int) -> float:
+    """Bonferroni's p-value of the largest of `count` two-sided z-scores."""
+    return min(1.0, count * math.erfc(z / math.sqrt(2)))

@@ -1,0 +1,103 @@
+"""Width of receptive fields: how far apart the inputs are that a mask keeps for one unit."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from prunefield.measures import width_kernels
+
+STARTS = (2.0, 8.0)  # first guesses of σ, in pixels; the better fit is taken
+CHUNK = 32  # units whose transforms fit into the cache
+EXACT = 1 << 16  # inputs of a unit up to which float32 transforms are off by far less than ½, which rounding corrects
+NARROW, WIDE = 0.2, 10.0  # fits stay between σ = NARROW pixels and WIDE times the longer edge
+
+
+class Fit(NamedTuple):
+    """A Gaussian for each unit: amplitude and widths (units,); all are NaN where a unit has no fit.
+
+    `misfit` is the mean squared residual over all d ≠ 0.
+    """
+
+    amplitude: Tensor
+    width_x: Tensor
+    width_y: Tensor
+    misfit: Tensor
+
+
+def count_pairs(masks: Tensor) -> Tensor:
+    """S_i(d), the ordered pairs of kept inputs of one channel that lie d apart (redman2025, eq. 1), with S_i(0) = 0.
+
+    S_i(d) = Σ_c Σ_z m_icz m_ic(z+d), not periodic. Equation 1 as printed counts every input with itself at d = 0; that
+    spike carries no information about locality and is left out. Masks (units, channels, height, width) give (units,
+    2·height − 1, 2·width − 1) in float64, with d = 0 in the middle.
+
+    >>> count_pairs(torch.ones(1, 3, 2, 2, dtype=torch.bool))[0].int().tolist()
+    [[3, 6, 3], [6, 0, 6], [3, 6, 3]]
+    """
+    height, width = masks.shape[-2:]
+    found = torch.empty(len(masks), 2 * height - 1, 2 * width - 1, dtype=torch.float64)
+    for part, out in zip(masks.split(CHUNK), found.split(CHUNK), strict=True):
+        _count(part, out)
+    return found
+
+
+def _count(masks: Tensor, out: Tensor) -> None:
+    height, width = masks.shape[-2:]
+    size = (2 * height, 2 * width)  # one more than needed: 2·height − 1 is often prime, which is slow
+    exact = masks.shape[1:].numel() <= EXACT
+    spectrum = torch.fft.rfft2(masks.to(torch.float32 if exact else torch.float64), s=size)
+    power = spectrum.real.square() + spectrum.imag.square()  # `abs` would take roots only to square them again
+    pairs = torch.fft.irfft2(power.sum(1), s=size).round_()
+    pairs[:, 0, 0] = 0
+    out.copy_(pairs.roll((height - 1, width - 1), (-2, -1))[:, : 2 * height - 1, : 2 * width - 1])
+
+
+def correlate_sizes(weights: Tensor) -> Tensor:
+    """S_i(d) with the sizes |w| of weights (units, channels, height, width) for a mask: a dense unit's width is theirs.
+
+    Σ_c Σ_z |w_icz w_ic(z+d)|, not periodic, with S_i(0) = 0, as `count_pairs` gives for masks.
+
+    >>> correlate_sizes(torch.tensor([[[[1.0, -2.0]]]]))[0].round(decimals=9).tolist()
+    [[2.0, 0.0, 2.0]]
+    """
+    height, width = weights.shape[-2:]
+    size = (2 * height, 2 * width)
+    found = torch.empty(len(weights), 2 * height - 1, 2 * width - 1, dtype=torch.float64)
+    for part, out in zip(weights.split(CHUNK), found.split(CHUNK), strict=True):
+        spectrum = torch.fft.rfft2(part.to(torch.float64).abs(), s=size)
+        pairs = torch.fft.irfft2(spectrum.abs().square().sum(1), s=size)
+        pairs[:, 0, 0] = 0
+        out.copy_(pairs.roll((height - 1, width - 1), (-2, -1))[:, : 2 * height - 1, : 2 * width - 1])
+    return found
+
+
+def fit_gaussians(pairs: Tensor, *, iterations: int = 100) -> Fit:
+    """Least-squares fits of A exp(−dx²/2σx² − dy²/2σy²), centred, to S/max S over all d ≠ 0 (redman2025, App. A).
+
+    Takes (units, 2·height − 1, 2·width − 1) from `count_pairs`. Each unit is fitted by Levenberg–Marquardt from two
+    first guesses.
+
+    >>> fit = fit_gaussians(count_pairs(torch.ones(1, 3, 32, 32)))
+    >>> round(fit.width_x.item(), 2)
+    14.43
+    """
+    rows, columns = pairs.shape[-2:]
+    low, high = map(math.log, bounds(((rows + 1) // 2, (columns + 1) // 2)))
+    counted = pairs.to(torch.float64).contiguous().numpy()
+    found = width_kernels.fit(counted, np.log(STARTS), low, high, iterations)
+    amplitude, width_x, width_y, cost = torch.from_numpy(found).unbind(1)
+    return Fit(amplitude, width_x.exp(), width_y.exp(), cost / (rows * columns - 1))
+
+
+def measure_widths(masks: Tensor) -> Fit:
+    """The fits to the masks (units, channels, height, width); a unit without two kept inputs of a channel has none."""
+    return fit_gaussians(count_pairs(masks))
+
+
+def bounds(edges: Sequence[int]) -> tuple[float, float]:
+    """The least and the greatest σ that a fit to fields with these edges may reach."""
+    return NARROW, WIDE * max(edges)

@@ -1,0 +1,1 @@
+"""What is known about other people's modules: names, calls, borrowing, SynFlow's positive flow."""

@@ -1,0 +1,218 @@
+"""Calls: how any network is fed with any data, and what its outputs and losses are."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from copy import copy
+from inspect import signature
+from itertools import islice
+from typing import Any, Literal, NamedTuple, TypedDict, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from prunefield.core.errors import UsageError, unknown
+from prunefield.modules.borrowing import keep_streams, seed_streams
+
+Needs = Literal["nothing", "shape", "batch", "all"]  # of a score: what of the data it reads
+Data = Any  # what `take_batches` takes
+Forward = Callable[[nn.Module, Any], Any]
+LossName = Literal["cross-entropy", "l1", "squared"]
+Loss = LossName | Callable[[Any, Any], Tensor]
+LABELS = ("labels", "label", "targets", "target", "y")  # in a batch that is a dict
+FORMS = "a DataLoader, a pair (inputs, labels), a dict, a list of these, or a function that returns one of them"
+
+
+class Hooks(TypedDict, total=False):
+    """Of a score: how the network is called instead of `net(inputs)`, and the loss instead of the score's own."""
+
+    forward: Forward | None
+    loss: Loss | None
+
+
+class Fed(NamedTuple):
+    """A batch: as it was `given`, its `inputs` (a tensor, or several in a tuple or dict) and `labels` (or None)."""
+
+    given: Any
+    inputs: Any
+    labels: Any
+
+
+def take_batches(data: Data, needs: Needs, *, generator: torch.Generator) -> list[Any]:
+    """As many batches of anybody's data as a score needs; of a `DataLoader` one, unless all are needed.
+
+    A loader that shuffles by torch's global stream does so by the seed of `generator`, and the stream stays as it is.
+    """
+    if callable(data) and not isinstance(data, Iterable):
+        data = data()
+    if needs == "nothing" or data is None:
+        return []
+    if _is_batch(data):
+        return [data]
+    if isinstance(data, Sequence) and not isinstance(data, str):
+        return list(data if needs != "shape" else data[:1])
+    if not isinstance(data, Iterable) or isinstance(data, str):
+        raise UsageError(f"data must be {FORMS}, not {type(data).__name__}")
+    with keep_streams():
+        seed_streams(generator.initial_seed())  # draws nothing, so that all forms of the same data score alike
+        return list(data if needs == "all" else islice(data, 1))
+
+
+def read_batches(batches: Sequence[Any]) -> list[Fed]:
+    """Batches with their inputs and labels identified; refuses to score without data.
+
+    >>> x, y = torch.ones(3, 2), torch.zeros(3)
+    >>> [fed.inputs is x and fed.labels is y for fed in read_batches([(x, y), {"x": x, "labels": y}])]
+    [True, False]
+    >>> read_batches([{"x": x, "labels": y}])[0].inputs.keys()
+    dict_keys(['x'])
+    """
+    found = [_read(batch) for batch in batches]
+    if not found or not all(count_examples(fed) for fed in found):
+        raise UsageError("this score needs data: give it non-empty batches, for instance from inputs.draw_batch")
+    return found
+
+
+def _is_batch(data: Any) -> bool:
+    """Whether data are one batch: a tensor, a dict, or a sequence that ends with the labels."""
+    if isinstance(data, Tensor | Mapping):
+        return True
+    return isinstance(data, tuple | list) and len(data) > 0 and (data[-1] is None or isinstance(data[-1], Tensor))
+
+
+def _read(batch: Any) -> Fed:
+    if isinstance(batch, Fed):
+        return batch
+    if isinstance(batch, Mapping):
+        key = next((key for key in LABELS if key in batch), None)
+        return Fed(batch, {name: part for name, part in batch.items() if name != key}, batch[key] if key else None)
+    if isinstance(batch, tuple | list) and len(batch) > 1:
+        *inputs, labels = batch
+        return Fed(batch, inputs[0] if len(inputs) == 1 else tuple(inputs), labels)
+    if isinstance(batch, tuple | list) and len(batch) == 1:
+        return Fed(batch, batch[0], None)
+    if not isinstance(batch, Tensor):
+        raise UsageError(f"data must be {FORMS}; one batch is a {type(batch).__name__}")
+    return Fed(batch, batch, None)
+
+
+def list_tensors(tree: Any) -> Iterator[Tensor]:
+    """The tensors in dicts, lists and tuples, at any depth."""
+    if isinstance(tree, Tensor):
+        yield tree
+    elif isinstance(tree, Mapping | tuple | list):
+        for part in tree.values() if isinstance(tree, Mapping) else tree:
+            yield from list_tensors(part)
+
+
+def map_tensors(tree: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Dicts, lists and tuples with every tensor changed.
+
+    >>> map_tensors({"a": [torch.tensor(1)], "b": "c"}, lambda tensor: tensor + 1)
+    {'a': [tensor(2)], 'b': 'c'}
+    """
+    if isinstance(tree, Tensor):
+        return change(tree)
+    if isinstance(tree, Mapping):
+        twin: MutableMapping = copy(tree) if isinstance(tree, MutableMapping) else dict(tree)
+        for key, part in tree.items():
+            twin[key] = map_tensors(part, change)
+        return twin
+    if isinstance(tree, tuple | list):
+        parts = [map_tensors(part, change) for part in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    return tree
+
+
+def change_batch(fed: Fed, change: Callable[[Tensor], Tensor]) -> Fed:
+    """A batch with every tensor changed."""
+    return _read(map_tensors(fed.given, change))
+
+
+def fit_batch(fed: Fed, weight: Tensor) -> Fed:
+    """A batch on the device of a weight, its real numbers of the weight's type."""
+    return change_batch(fed, lambda item: item.to(weight) if item.is_floating_point() else item.to(weight.device))
+
+
+def count_examples(fed: Fed) -> int:
+    """How many examples a batch has."""
+    return next((len(item) for item in list_tensors((fed.labels, fed.inputs)) if item.ndim), 0)
+
+
+def join_batches(batches: Sequence[Fed]) -> Fed:
+    """Batches of the same form as one.
+
+    >>> join_batches(read_batches([(torch.ones(1, 2), torch.ones(1)), (torch.ones(2, 2), torch.ones(2))])).labels
+    tensor([1., 1., 1.])
+    """
+    parts = [list(list_tensors(fed.given)) for fed in batches]
+    columns = iter([torch.cat(column) for column in zip(*parts, strict=True)])
+    return change_batch(batches[0], lambda _: next(columns))
+
+
+def call_network(net: nn.Module, fed: Fed, forward: Forward | None = None) -> Any:
+    """forward(net, batch), or the net of the inputs: those in a dict by name, those in a tuple or list in order."""
+    if forward is not None:
+        return forward(net, fed.given)
+    if isinstance(fed.inputs, Mapping):
+        names = signature(net.forward).parameters
+        if len(fed.inputs) == 1 and not fed.inputs.keys() & names.keys():  # a data set's own name for it
+            return net(*fed.inputs.values())
+        return net(**fed.inputs)
+    return net(*fed.inputs) if isinstance(fed.inputs, tuple | list) else net(fed.inputs)
+
+
+def find_logits(outputs: Any) -> Tensor:
+    """The tensor among outputs: itself, `logits` (or `out`) of a dict or object, the first of a tuple.
+
+    >>> find_logits(({"logits": torch.tensor(1.0)}, None))
+    tensor(1.)
+    """
+    found = outputs
+    if isinstance(outputs, Mapping):
+        found = next((outputs[key] for key in ("logits", "out") if key in outputs), None)
+    elif not isinstance(outputs, Tensor) and isinstance(getattr(outputs, "logits", None), Tensor):
+        found = outputs.logits
+    elif isinstance(outputs, tuple | list):
+        found = find_logits(outputs[0]) if outputs else None
+    if not isinstance(found, Tensor):
+        advice = "set forward=lambda net, batch: … to a function that returns its logits"
+        raise UsageError(f"the network returns a {type(outputs).__name__} without logits; {advice}")
+    return found
+
+
+def compute_loss(outputs: Any, fed: Fed, loss: Loss, *, raw: bool = False, temperature: float = 1.0) -> Tensor:
+    """The mean loss of logits/`temperature`; outputs that are one number are a loss themselves.
+
+    Your own function gets (logits, labels), or with `raw` the outputs as they are.
+    """
+    if callable(loss):
+        outputs = outputs if raw else find_logits(outputs)
+        value = loss(outputs / temperature if isinstance(outputs, Tensor) else outputs, fed.labels)
+        if not isinstance(value, Tensor) or value.numel() != 1:
+            got = f"of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
+            raise UsageError(f"the loss must be a tensor of one number, not {got}")
+        return value.reshape(())
+    if loss not in get_args(LossName):
+        raise unknown("loss", loss, get_args(LossName))
+    outputs = find_logits(outputs)
+    if outputs.ndim == 0:
+        return outputs
+    if fed.labels is None:
+        raise UsageError("the batch has no labels: give pairs (inputs, labels), or loss=lambda outputs, _: …")
+    outputs = outputs / temperature
+    if loss == "cross-entropy":
+        return _cross_entropy(outputs, fed.labels)
+    same = outputs.shape == fed.labels.shape
+    error = outputs - (fed.labels if same else functional.one_hot(fed.labels, outputs.shape[1])).to(outputs.dtype)
+    return (error.abs() if loss == "l1" else error.square()).sum() / len(outputs)
+
+
+def _cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
+    """Classes are on the second axis, or, where only this fits the labels, on the last, as for tokens."""
+    try:
+        if outputs.ndim > 2 and outputs.shape[:-1] == labels.shape != (outputs.shape[0], *outputs.shape[2:]):
+            outputs = outputs.movedim(-1, 1)
+        return functional.cross_entropy(outputs, labels)
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:
+        got = f"outputs of shape {tuple(outputs.shape)} and labels of shape {tuple(getattr(labels, 'shape', ()))}"
+        raise UsageError(f"{got} do not fit the cross-entropy: {str(error).splitlines()[0]}") from None

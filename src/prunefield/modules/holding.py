@@ -1,0 +1,56 @@
+"""Holding: weights that are zero stay zero, whatever optimizers do to them."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.utils.hooks import RemovableHandle
+
+from prunefield.core.errors import UsageError
+
+Pairs = Sequence[tuple[Tensor, Tensor]]  # a weight, and True where it is zero
+
+
+class Handle:
+    """The hooks of several optimizers as one."""
+
+    def __init__(self, handles: Sequence[RemovableHandle]) -> None:
+        self._handles = handles
+
+    def remove(self) -> None:
+        """Removes them all."""
+        for handle in self._handles:
+            handle.remove()
+
+
+def hold_zeros(names: Sequence[str], pairs: Pairs, optimizers: Sequence[torch.optim.Optimizer]) -> Handle:
+    """Sets zeros now and after every step; refuses optimizers that leave a weight that is not frozen to others."""
+    held: list[tuple[torch.optim.Optimizer, Pairs]] = []
+    for optimizer in optimizers:
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            raise UsageError(f"hold_ takes torch optimizers, not {type(optimizer).__name__}")
+        if isinstance(optimizer, torch.optim.LBFGS):
+            raise UsageError("LBFGS evaluates losses inside its step, where pruned weights move; use another optimizer")
+        moved = {id(item) for group in optimizer.param_groups for item in group["params"]}
+        held.append((optimizer, [pair for pair in pairs if id(pair[0]) in moved]))
+    safe = {id(weight) for _, part in held for weight, _ in part}
+    if pairs and not safe:
+        raise UsageError("the optimizer updates no weight of this mask: it belongs to another network")
+    missing = [
+        name for name, (weight, _) in zip(names, pairs, strict=True) if weight.requires_grad and id(weight) not in safe
+    ]
+    if missing:
+        some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+        advice = "give all optimizers, as in mask.hold_(net, first, second), or freeze these weights"
+        raise UsageError(
+            f"none of these optimizers updates {some}, and another one could revive pruned weights: {advice}"
+        )
+    set_zeros(pairs)
+    return Handle([item.register_step_post_hook(lambda *_, part=part: set_zeros(part)) for item, part in held])
+
+
+@torch.no_grad()
+def set_zeros(pairs: Pairs) -> None:
+    """Writes the zeros into the weights."""
+    for weight, zero in pairs:
+        weight.masked_fill_(zero, 0)

@@ -1,0 +1,40 @@
+"""What items are made with: tables from results, rows and columns of them, and the colours of all figures."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from numpy import ndarray
+from pandas import DataFrame
+
+from prunefield.runs import Result, Run
+
+R = TypeVar("R", bound=Run)
+Row = dict[str, Any]
+
+# Okabe and Ito's palette: the colour-blind can tell them apart, and none is as light as paper.
+BLACK, BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, GREY = (
+    "#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#777777",
+)  # fmt: skip
+PALETTE = (BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, BLACK)  # for lines that are only counted
+SEQUENCE = "viridis"  # for times and other ordered values
+
+
+def gather(results: Mapping[Run, Result], make: Callable[[R, Result], Iterable[Row]], on: type[R]) -> DataFrame:
+    """One table of the rows that `make` gives for every finished run of the kind `on`, in the order of the runs."""
+    return DataFrame([row for run, result in results.items() if isinstance(run, on) for row in make(run, result)])
+
+
+def rows(table: DataFrame, **equal: object) -> DataFrame:
+    """The rows whose columns have the given values (one of them, where a tuple is given).
+
+    >>> rows(DataFrame({"net": ["a", "b"], "seed": [0, 1]}), net="b")["seed"].tolist()
+    [1]
+    """
+    for name, value in equal.items():
+        table = DataFrame(table[table[name].isin(value if isinstance(value, tuple) else (value,))])
+    return table.reset_index(drop=True)
+
+
+def numbers(table: DataFrame, name: str) -> ndarray:
+    """A column as numbers."""
+    return table[name].to_numpy(dtype=float)

@@ -1,0 +1,1 @@
+"""Pruning: scores, masks and schedules put together."""

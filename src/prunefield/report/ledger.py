@@ -1,0 +1,104 @@
+"""The ledger: every claim of every item with what the paper says, what was observed and the verdict."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from prunefield.core.errors import unknown
+from prunefield.core.files import checksum
+from prunefield.core.names import modules
+from prunefield.lab.execution import order
+from prunefield.lab.store import Store
+from prunefield.papers import SCALES, Claim, Item, Scale, Verdict
+from prunefield.runs import Result, Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim and its verdict; `null` is the verdict of the same check on data without the effect."""
+
+    item: str
+    scale: Scale
+    claim: Claim
+    verdict: Verdict
+    null: Verdict | None
+
+    def as_json(self) -> dict[str, Any]:
+        claim = {"text": self.claim.text, "where": self.claim.where, "expected": self.claim.expected}
+        null = None if self.null is None else asdict(self.null)
+        return {"item": self.item, "scale": self.scale, **claim, **asdict(self.verdict), "null": null}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An item whose runs are all in the store, at one scale."""
+
+    item: Item
+    scale: Scale
+    results: Mapping[Run, Result]
+
+    @property
+    def name(self) -> str:
+        return self.item.kind()
+
+    @cached_property
+    def table(self) -> "DataFrame":
+        return self.item.table(self.results)
+
+    def draw(self) -> "Figure":
+        from matplotlib.figure import Figure
+
+        draw: Any = getattr(self.item, "draw")  # noqa: B009
+        if self.item.size is None:
+            return draw(self.table, self.results)
+        figure = Figure(figsize=self.item.size, layout="constrained")
+        draw(figure, self.table, self.results)
+        return figure
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        return [
+            Row(self.name, self.scale, claim, claim.judge(self.table, self.scale), claim.judge_null(self.table))
+            for claim in self.item.claims
+        ]
+
+    @property
+    def digest(self) -> str:
+        """A hash of all results of the runs: equal digests mean equal bits."""
+        return checksum("".join(sorted(result.digest for result in self.results.values())).encode())
+
+
+def items(names: list[str] | tuple[str, ...] = ()) -> list[Item]:
+    """The items with names such as `lufkin2024` (all of a paper) or `redman2025/fig4`; without names, all items."""
+    known = list(modules(Item.family))
+    papers = sorted({name.partition("/")[0] for name in known})
+    chosen: list[str] = []
+    for name in names or papers:
+        found = [other for other in known if name in (other, other.partition("/")[0])]
+        if not found:
+            raise unknown("item", name, papers + known)
+        chosen += [other for other in found if other not in chosen]
+    return [Item.parse(name) for name in chosen]
+
+
+def settle(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:
+    """The finding of an item at a scale, or at the largest scale that is complete in the store; None if none is."""
+    for candidate in (scale,) if scale else reversed(item.scales):
+        runs = order(item.plan(candidate))
+        if not (runs or scale) and candidate != SCALES[0]:
+            continue  # without runs all scales are the same, and the item is at the first of them
+        if all(store.folder(run).is_done for run in runs):
+            return Finding(item, candidate, {run: store.folder(run).read() for run in runs})
+    return None
+
+
+def check_scale(scale: str) -> Scale:
+    """The scale of this name."""
+    if scale not in SCALES:
+        raise unknown("scale", scale, SCALES)
+    return scale

@@ -1,0 +1,1 @@
+"""Training: the step, the recipe, and the examples they see."""

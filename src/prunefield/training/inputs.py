@@ -1,0 +1,45 @@
+"""Synthetic data to score a network with, where no real data is needed: bar2023, Sections 5, 6 and 8."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from prunefield.core.errors import UsageError, unknown
+from prunefield.tasks import Batch
+
+Source = Literal["normal", "sparse", "chi", "ones"]
+CHI_DEGREES = 128  # n of bar2023, Section 8
+
+
+def draw_batch(source: Source, n: int, shape: Sequence[int], classes: int, *, generator: torch.Generator) -> Batch:
+    """`n` inputs of a shape with uniformly random labels.
+
+    `normal`: N(0, 1). `sparse`: for each input coordinate one image of the batch, chosen uniformly, has N(0, 1), all
+    others zero. `chi`: ‖v‖₂ of a normal v of 128 entries, for each coordinate. `ones`: ones.
+
+    >>> batch = draw_batch("sparse", 4, (1, 5, 5), 10, generator=torch.Generator().manual_seed(0))
+    >>> batch.x.shape, batch.x.count_nonzero(0).unique().tolist()
+    (torch.Size([4, 1, 5, 5]), [1])
+    """
+    if source not in get_args(Source):
+        raise unknown("source of inputs", source, get_args(Source))
+    if n < 1 or classes < 1 or any(side < 1 for side in shape):
+        raise UsageError(
+            f"n, classes and the sides of a shape must be at least 1 (got {n}, {classes} and {tuple(shape)})"
+        )
+    x = _draw(source, n, prod(shape), generator).reshape(n, *shape)
+    return Batch(x, torch.randint(classes, (n,), generator=generator))
+
+
+def _draw(source: Source, n: int, size: int, generator: torch.Generator) -> Tensor:
+    if source == "normal":
+        return torch.randn(n, size, generator=generator)
+    if source == "chi":
+        return torch.randn(n, size, CHI_DEGREES, generator=generator).norm(dim=-1)
+    if source == "ones":
+        return torch.ones(n, size)
+    owner = torch.randint(n, (1, size), generator=generator)
+    return torch.zeros(n, size).scatter_(0, owner, torch.randn(1, size, generator=generator))

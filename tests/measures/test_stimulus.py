@@ -1,0 +1,100 @@
+"""S1 to S3: the models of the paper are accepted, and counterexamples refused."""
+
+import pytest
+import torch
+
+from prunefield.core.errors import UsageError
+from prunefield.measures import stimulus
+from prunefield.tasks import Task
+
+MODELS = [
+    {"kind": "ising"},
+    {"kind": "nlgp", "g": 3.0},
+    {"kind": "nlgp", "g": 0.01},
+    {"kind": "kur", "k": 3.0},
+    {"kind": "kur", "k": 30.0},
+    {"kind": "gaussian"},
+    {"kind": "nlgp", "g": 3.0, "size": 12, "dimensions": 2, "lengthscales": (0.7, 1.5)},
+]
+
+
+def sample(settings, seed=0, n=3000):
+    task = Task.parse(settings)
+    x, y = task.sample(n, generator=torch.Generator().manual_seed(seed))
+    return x[y == 1].unflatten(1, task.shape)
+
+
+@pytest.mark.parametrize("settings", MODELS, ids=str)
+@pytest.mark.parametrize("probe", [stimulus.probe_dependence, stimulus.probe_translation, stimulus.probe_sign])
+def test_models_of_the_paper_are_accepted(settings, probe):
+    assert all(probe(sample(settings, seed)).met for seed in (0, 1, 2))
+
+
+def test_elliptical_data_are_dependent_at_any_distance():
+    """They have S2 and S3, and no correlation far away, yet the radius is common to all sites."""
+    x = sample({"kind": "elliptical", "nu": 3.0})
+    assert stimulus.probe_translation(x).met
+    assert stimulus.probe_sign(x).met
+    found = stimulus.probe_dependence(x)
+    assert not found.met
+    assert found.effect > 0.2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x + 2 * x[:, :1].roll(1, 0),  # a value that all sites share
+        lambda x: x * torch.where(x[:, :1].roll(1, 0) > 0, 1.0, 3.0),  # a size that all sites share
+    ],
+)
+def test_strong_dependence_is_refused(change):
+    assert not stimulus.probe_dependence(change(sample({"kind": "gaussian"}))).met
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x * torch.linspace(1, 1.5, 40),  # another variance
+        lambda x: torch.cat((x[:, :20], x[:, :20].sign()), 1),  # another law of the same variance
+        lambda x: torch.cat((x[:, :20], x[:, torch.randperm(20, generator=torch.Generator().manual_seed(0))]), 1),
+        lambda x: x[:, :20].repeat_interleave(2, 1),  # pairs of sites
+    ],
+)
+def test_broken_translation_is_refused(change):
+    assert not stimulus.probe_translation(change(sample({"kind": "gaussian"}))).met
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x + 0.1,
+        lambda x: x.square() - 1,
+        lambda x: torch.where(x.roll(1, 1) * x.roll(2, 1) > 0, x.abs(), -x.abs()),  # symmetric sites, not triples
+    ],
+)
+def test_broken_symmetry_is_refused(change):
+    assert not stimulus.probe_sign(change(sample({"kind": "kur", "k": 30.0}))).met
+
+
+def test_p_values_are_not_too_small_under_the_hypothesis():
+    """Bonferroni's bound: below 0.05 in at most about 5 % of samples."""
+    counts = torch.zeros(2)
+    for seed in range(60):
+        x = sample({"kind": "gaussian", "size": 10, "lengthscales": (0.5, 1.0)}, seed, 800)
+        counts += torch.tensor([stimulus.probe_translation(x).p < 0.05, stimulus.probe_sign(x).p < 0.05])
+    assert counts.max() <= 9  # P(Binomial(60, 0.05) > 9) < 0.001
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (torch.zeros(100, 8), "at least one site must vary"),
+        (torch.full((100, 8), torch.nan), "must be finite"),
+        (torch.randn(10, 8), "n ≥ 50"),
+        (torch.randn(100), "the shape"),
+    ],
+)
+def test_bad_samples_are_refused(x, message):
+    for probe in (stimulus.probe_dependence, stimulus.probe_translation, stimulus.probe_sign):
+        with pytest.raises(UsageError, match=message):
+            probe(x)
