@@ -12,20 +12,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from matplotlib.figure import Figure
-from pandas import DataFrame
 from pydantic import ConfigDict
 
 from prunefield.core.plugin import Plugin
-from prunefield.papers._kit import gather, numbers, rows
+from prunefield.papers._kit import Frame, gather, numbers, rows
 from prunefield.runs import Result, Run
 
-__all__ = ["SCALES", "Claim", "Item", "Scale", "Verdict", "claim", "gather", "judge", "numbers", "rows"]
+__all__ = ["SCALES", "Claim", "Frame", "Item", "Scale", "Verdict", "claim", "gather", "judge", "numbers", "rows"]
 
 Scale = Literal["smoke", "laptop", "night", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 Status = Literal["reproduced", "not reproduced", "corrected", "not testable at this scale"]
 Check = Callable[..., "Verdict"]
-Null = Callable[[DataFrame], DataFrame]
+Null = Callable[[Frame], Frame]
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Verdict:
     note: str = ""
 
 
-def judge(good: bool, observed: str, n: int, note: str = "", *, corrected: bool = False) -> Verdict:
+def judge(good: Any, observed: str, n: Any, note: str = "", *, corrected: Any = False) -> Verdict:
     """`reproduced` if the statement holds, else `corrected` if the right statement in the note does.
 
     >>> judge(False, "2.5", 10, "the printed 2 must be 2.5", corrected=True).status
@@ -63,7 +62,7 @@ class Claim:
     null: Null | None = None
     decided_at: Scale = "smoke"
 
-    def judge(self, table: DataFrame, scale: Scale) -> Verdict:
+    def judge(self, table: Frame, scale: Scale) -> Verdict:
         """The verdict on a table made at a scale."""
         verdict = self.check(table)
         if SCALES.index(scale) >= SCALES.index(self.decided_at):
@@ -71,7 +70,7 @@ class Claim:
         note = f"decided from {self.decided_at} scale on" + (f"; {verdict.note}" if verdict.note else "")
         return replace(verdict, status="not testable at this scale", note=note)
 
-    def judge_null(self, table: DataFrame) -> Verdict | None:
+    def judge_null(self, table: Frame) -> Verdict | None:
         """The verdict of the same check on the table without the effect."""
         return None if self.null is None else self.check(self.null(table))
 
@@ -96,10 +95,11 @@ def claim(
     arguments; its keys `null` and `decided_at` replace those of the claim. `per={"data": names}` makes one claim per
     data set, with the name in parentheses: its check and its null see only the rows of that data set.
 
+    >>> import pandas
     >>> @claim("{name} is local", at="Fig. 1", expect="σ ≤ 2", null=lambda table: 9 * table, each=[{"name": "IMP"}])
     ... def check(table, name):
     ...     return judge(table["σ"].max() <= 2, f"σ = {table['σ'].max()}", len(table))
-    >>> check[0].text, check[0].judge(DataFrame({"σ": [1]}), "smoke").status
+    >>> check[0].text, check[0].judge(pandas.DataFrame({"σ": [1]}), "smoke").status
     ('IMP is local', 'reproduced')
     """
 
@@ -109,7 +109,8 @@ def claim(
             words = {key: value for key, value in case.items() if key not in ("null", "decided_at")}
             texts = [part.format(**words) if words else part for part in (text, at, expect)]
             bound = partial(check, **words) if words else check
-            found.append(Claim(*texts, bound, case.get("null", null), case.get("decided_at", decided_at)))
+            rest = (case.get("null", null), case.get("decided_at", decided_at))
+            found.append(Claim(texts[0], texts[1], texts[2], bound, *rest))
         ((column, names),) = per.items() if per else ((None, ()),)
         return Claims(_restrict(one, column, name) for one in found for name in names) if column else Claims(found)
 
@@ -150,19 +151,19 @@ class Item(Plugin):
 
     def plan(self, scale: Scale) -> list[Run]:
         """The runs at any scale: those of the largest of its own scales that is not above."""
-        below = [own for own in self.scales if SCALES.index(own) <= SCALES.index(scale)]
+        below: list[Scale] = [own for own in self.scales if SCALES.index(own) <= SCALES.index(scale)]
         return self.runs(below[-1])
 
     @abstractmethod
-    def table(self, results: Mapping[Run, Result]) -> DataFrame:
+    def table(self, results: Mapping[Run, Result]) -> Frame:
         """One tidy table from the finished runs of `runs(scale)`."""
 
     @abstractmethod
-    def ideal(self) -> DataFrame:
+    def ideal(self) -> Frame:
         """A table of the same columns that says what the paper says: every claim holds on it, and fails on its null."""
 
     if not TYPE_CHECKING:  # until every item draws into a figure
 
         @abstractmethod
-        def draw(self, figure: Figure, table: DataFrame, results: Mapping[Run, Result]) -> None:
-            """Draws into an empty figure of `size`. `results` is for pictures (weights, masks) that fit into no table."""
+        def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
+            """Draws into an empty figure of `size`. `results` is for pictures that fit into no table."""

@@ -10,6 +10,7 @@ from prunefield.runs import Result, Run
 
 R = TypeVar("R", bound=Run)
 Row = dict[str, Any]
+Frame = Any  # a DataFrame: pandas' own types cannot follow a selection of a selection
 
 # Okabe and Ito's palette: the colour-blind can tell them apart, and none is as light as paper.
 BLACK, BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, GREY = (
@@ -19,22 +20,22 @@ PALETTE = (BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, BLACK)  # for lines that
 SEQUENCE = "viridis"  # for times and other ordered values
 
 
-def gather(results: Mapping[Run, Result], make: Callable[[R, Result], Iterable[Row]], on: type[R]) -> DataFrame:
+def gather(results: Mapping[Run, Result], make: Callable[[R, Result], Iterable[Row]], on: type[R]) -> Frame:
     """One table of the rows that `make` gives for every finished run of the kind `on`, in the order of the runs."""
     return DataFrame([row for run, result in results.items() if isinstance(run, on) for row in make(run, result)])
 
 
-def rows(table: DataFrame, **equal: object) -> DataFrame:
+def rows(table: Frame, **equal: object) -> Frame:
     """The rows whose columns have the given values (one of them, where a tuple is given).
 
     >>> rows(DataFrame({"net": ["a", "b"], "seed": [0, 1]}), net="b")["seed"].tolist()
     [1]
     """
     for name, value in equal.items():
-        table = DataFrame(table[table[name].isin(value if isinstance(value, tuple) else (value,))])
+        table = table[table[name].isin(value if isinstance(value, tuple) else (value,))]
     return table.reset_index(drop=True)
 
 
-def numbers(table: DataFrame, name: str) -> ndarray:
+def numbers(table: Frame, name: str) -> ndarray:
     """A column as numbers."""
     return table[name].to_numpy(dtype=float)

@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 
 from matplotlib.figure import Figure
-from pandas import DataFrame
 
-from prunefield.papers import Item, Scale, Verdict, claim, judge, rows
+from prunefield.papers import Frame, Item, Scale, Verdict, claim, judge, rows
 from prunefield.papers.bar2023._cases import EXACT, SMALL, outcome_cases, outcomes, support, tabulate
 from prunefield.runs import Result, Run
 
 
-def keep_without_rescaling(table: DataFrame) -> DataFrame:
+def keep_without_rescaling(table: Frame) -> Frame:
     """The null: the same weights kept without rescaling."""
     return table.assign(mean_gap=table["binary_mean_gap"])
 
@@ -25,22 +24,22 @@ class LemmaB_1(Item):
     def runs(self, scale: Scale) -> list[Run]:
         return [*outcomes(scale, tau=1.0), *support()]
 
-    def table(self, results: Mapping[Run, Result]) -> DataFrame:
+    def table(self, results: Mapping[Run, Result]) -> Frame:
         return tabulate(results)
 
-    def ideal(self) -> DataFrame:
+    def ideal(self) -> Frame:
         """No bias anywhere with the masks of Algorithm 1; 0/1 masks lose a third of a feature."""
         return outcome_cases(mean_gap=0.0, binary_mean_gap=1 / 3)
 
     @claim("E (Xᵀ(w⋆⊙m))_i = (Xᵀw⋆)_i", at="Lemma B.1", expect="equal to full enumeration", null=keep_without_rescaling)
-    def unbiased(table: DataFrame) -> Verdict:
+    def unbiased(table: Frame) -> Verdict:
         drawn = rows(table, made=False)
         gap = drawn["mean_gap"].max()
         note = "in the proof the first sum over t must end at s, not d"
         return judge(gap < EXACT, f"mean over all outcomes and Xᵀw⋆ agree to {gap:.0e}", len(drawn), note)
 
     @claim("For all w⋆ ∈ ℝᵈ", at="Lemma B.1", expect="no bias", null=keep_without_rescaling)
-    def unbiased_for_all_weights(table: DataFrame) -> Verdict:
+    def unbiased_for_all_weights(table: Frame) -> Verdict:
         made, drawn = (rows(table, made=made)["mean_gap"].max() for made in (True, False))
         cases = rows(table, made=True)
         seen = f"w0 = (1, 0), w⋆ = (1, 1), X = I: the mean is off by {made:.0%} for s = 1 to {cases['kept'].max()}"
@@ -48,7 +47,7 @@ class LemmaB_1(Item):
         holds = made < EXACT
         return judge(holds, seen, len(cases), "" if holds else note, corrected=drawn < EXACT)
 
-    def draw(self, figure: Figure, table: DataFrame, results: Mapping[Run, Result]) -> None:
+    def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         axes = figure.subplots()
         for name, label in (
             ("mean_gap", "Algorithm 1, m_i = count/(s·p_i)"),
