@@ -62,8 +62,8 @@ def outcome_cases(**columns: float) -> Frame:
     return DataFrame(cases).assign(**columns)
 
 
-def exchange(table: Frame, failures: Mapping[str, str]) -> Frame:
-    """Errors and bounds swapped, so that every bound that held is violated: a null.
+def swap_errors_and_bounds(table: Frame, failures: Mapping[str, str]) -> Frame:
+    """The null of a bound: every bound that held is violated.
 
     `failures` maps the column of each bound to the column that counts how many of the `draws` violate it.
     """

@@ -1,6 +1,7 @@
 """Lemma 4.2 of bar2023: the error at initialisation for Gaussian inputs."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from matplotlib.figure import Figure
 from pandas import DataFrame, concat
@@ -8,7 +9,7 @@ from torch import float64, tensor
 
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, rows
 from prunefield.papers._kit import BLACK, BLUE, VERMILION, Row
-from prunefield.papers.bar2023._cases import exchange
+from prunefield.papers.bar2023._cases import swap_errors_and_bounds
 from prunefield.runs import Result, Run
 from prunefield.runs.enumeration import Enumeration
 from prunefield.runs.sketch import Sketch
@@ -16,6 +17,7 @@ from prunefield.theory.sketch_lemmas import start_bound, start_bound_corrected
 
 DRAWS: dict[Scale, int] = {"smoke": 400, "laptop": 4000, "paper": 20_000}  # as in theorem4.4, to share runs
 DIMENSIONS = (2, 3, 4, 6, 10, 30, 100, 1000)
+swap = partial(swap_errors_and_bounds, failures={"printed": "failures", "corrected": "corrected_failures"})
 
 
 def count_failures(run: Sketch, result: Result) -> list[Row]:
@@ -38,12 +40,7 @@ def compare_bounds(run: Enumeration, result: Result) -> list[Row]:
     return [{"source": "enumeration", **known, **found}]
 
 
-def swap_errors_and_bounds(table: Frame) -> Frame:
-    """The null: every bound that held is violated."""
-    return exchange(table, {"printed": "failures", "corrected": "corrected_failures"})
-
-
-def judge_counts(broken: int, unfixed: int, observed: str, n: int) -> Verdict:
+def judge_failures(broken: int, unfixed: int, observed: str, n: int) -> Verdict:
     """The verdict, from how often the printed and the corrected bound are violated."""
     note = (
         "the proof takes (Σ a_k)² ≤ Σ a_k² for a_k ≥ 0; the exact error is (c_n/s)(‖w0‖₁² − ‖w0‖²), and the printed "
@@ -83,7 +80,7 @@ class Lemma4_2(Item):
         made = made.assign(source="enumeration", start="", enumerated=0.9 * d, printed=d, corrected=d * (d - 1))
         return concat([draws, made], ignore_index=True)
 
-    @claim("The error is at most (1/s)‖w0‖²", at="Lemma 4.2", expect="no counterexample", null=swap_errors_and_bounds)
+    @claim("The error is at most (1/s)‖w0‖²", at="Lemma 4.2", expect="no counterexample", null=swap)
     def holds_for_equal_weights(table: Frame) -> Verdict:
         made = rows(table, source="enumeration")
         parts = (
@@ -91,13 +88,13 @@ class Lemma4_2(Item):
             for case in made.itertuples()
         )
         broken, unfixed = ((made["enumerated"] > made[name] * (1 + 1e-9)).sum() for name in ("printed", "corrected"))
-        return judge_counts(broken, unfixed, "; ".join(parts), len(made))
+        return judge_failures(broken, unfixed, "; ".join(parts), len(made))
 
     @claim(
         "The same for random weights in every dimension",
         at="Lemma 4.2",
         expect="0 % failures",
-        null=swap_errors_and_bounds,
+        null=swap,
     )
     def holds_for_random_weights(table: Frame) -> Verdict:
         drawn, parts = rows(table, source="draws"), []
@@ -107,9 +104,9 @@ class Lemma4_2(Item):
         dimensions = "/".join(str(d) for d in sorted(drawn["dimension"].unique()))
         ratio = rows(drawn, dimension=100, examples=128)["ratio"][0]
         seen = f"fails in {', '.join(parts)} for d={dimensions}; at d=100 the error is {ratio:.0f} × the printed bound"
-        return judge_counts(drawn["failures"].sum(), drawn["corrected_failures"].sum(), seen, drawn["draws"].sum())
+        return judge_failures(drawn["failures"].sum(), drawn["corrected_failures"].sum(), seen, drawn["draws"].sum())
 
-    @claim("It holds for two weights", at="Lemma 4.2, d = 2", expect="0 failures", null=swap_errors_and_bounds)
+    @claim("It holds for two weights", at="Lemma 4.2, d = 2", expect="0 failures", null=swap)
     def holds_for_two_weights(table: Frame) -> Verdict:
         failures, draws = rows(table, source="draws", dimension=2)[["failures", "draws"]].sum()
         return judge(failures == 0, f"{failures:.0f} failures in {draws:.0f} draws at d=2", draws)

@@ -9,7 +9,7 @@ from torch import float64, tensor
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, rows
 from prunefield.papers._kit import BLUE, GREEN, ORANGE, VERMILION, Row
 from prunefield.papers.bar2023._cases import EXACT
-from prunefield.papers.bar2023.theorem4_4 import Theorem44
+from prunefield.papers.bar2023.theorem4_4 import Theorem4_4
 from prunefield.runs import Result, Run
 from prunefield.runs.enumeration import Enumeration
 from prunefield.theory.sketch_bounds import uniform_bound, uniform_error
@@ -54,7 +54,7 @@ class Lemma4_5(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        return [run for run in Theorem44().runs(scale) if isinstance(run, Enumeration)]
+        return [run for run in Theorem4_4().runs(scale) if isinstance(run, Enumeration)]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         return gather(results, describe, Enumeration)
