@@ -172,7 +172,7 @@ def test_measure_takes_lists_in_the_settings_of_its_data(capsys):
     assert "did you mean 'lengthscales'?" in said
 
 
-@pytest.mark.parametrize("module", ["study", "verbs.run", "verbs.sweep"])
+@pytest.mark.parametrize("module", ["lab.study", "cli.verbs.run", "cli.verbs.sweep"])
 def test_the_examples_in_the_help_are_studies(module, folder):
     from importlib import import_module
 

@@ -25,7 +25,7 @@ class Task(Plugin):
     """A labelled distribution: settings, and a way to draw from it."""
 
     family: ClassVar[str] = "tasks"
-    origin: ClassVar[Literal["made here", "your own files", "published"]] = "made here"
+    provenance: ClassVar[Literal["made here", "your own files", "published"]] = "made here"
 
     @property
     @abstractmethod

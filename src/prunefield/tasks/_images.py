@@ -28,7 +28,7 @@ class Images(Finite):
     A feature without variance has s = 1. Training examples are drawn with replacement, test images without.
     """
 
-    origin = "your own files"
+    provenance = "your own files"
 
     standardise: Literal["pixel", "channel"] = Field(
         default="pixel",
@@ -71,7 +71,7 @@ class Images(Finite):
 class Published(Images):
     """A published set of images, fetched once with `prunefield data get`."""
 
-    origin = "published"
+    provenance = "published"
 
     form: ClassVar[shelf.Shape]
     licence: ClassVar[str]
