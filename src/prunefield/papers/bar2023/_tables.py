@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.random import default_rng
 from pandas import DataFrame, concat
 
-from prunefield.measures.differences import Difference, compare
+from prunefield.measures.differences import Difference, compare_pairs
 from prunefield.papers import Claim, Frame, Item, Scale, Verdict, gather, judge, replace_rows, rows
 from prunefield.papers._kit import BLACK, GREY, PALETTE, Row
 from prunefield.papers.bar2023._experiments import SETTINGS, TINY_SETTINGS, places
@@ -84,7 +84,7 @@ class Comparison(NamedTuple):
         """The differences over seeds, for each of our cells."""
         groups = self.subtract(table, "here").groupby(["data", "net", "density"])["gap"]
         return {
-            f"{data}, {net}, {density:.0%}": compare([0.0] * len(gaps), list(gaps))
+            f"{data}, {net}, {density:.0%}": compare_pairs([0.0] * len(gaps), list(gaps))
             for (data, net, density), gaps in groups
         }
 
@@ -96,7 +96,7 @@ class Comparison(NamedTuple):
 
     def judge_ours(self, table: Frame) -> Verdict:
         seeds = self.subtract(table, "here").groupby("seed")["gap"].mean()
-        found, printed = compare([0.0] * len(seeds), list(seeds)), self.average_printed(table)
+        found, printed = compare_pairs([0.0] * len(seeds), list(seeds)), self.average_printed(table)
         each = "; ".join(
             f"{cell}: {gap.mean:+.2f} ± {gap.high - gap.mean:.2f}" for cell, gap in self.summarise(table).items()
         )
