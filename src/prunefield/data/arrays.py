@@ -43,9 +43,9 @@ def read_arrays(
                 members = {item.filename.removesuffix(".npy"): item for item in archive.infolist()}
                 _check_names(path, needed, list(members))
                 chosen = {name: item for name, item in members.items() if name in needed or name in extra}
-                forms = {name: _survey(archive, item) for name, item in chosen.items()}
+                forms = {name: _survey_member(archive, item) for name, item in chosen.items()}
                 check_claim(path, sum(_count_bytes(form, width) for form in forms.values()), stored)
-                return {name: _unpack(archive, item) for name, item in chosen.items()}
+                return {name: _unpack_member(archive, item) for name, item in chosen.items()}
     except UsageError:
         raise
     except OSError as error:
@@ -82,7 +82,7 @@ def _check_names(path: Path, needed: Collection[str], found: list[str]) -> None:
         raise UsageError(f"{path} must contain the arrays {' and '.join(needed)} (it has: {has}{more})")
 
 
-def _survey(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Form:
+def _survey_member(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Form:
     with archive.open(item) as member:
         form = read_form(member)
     if _count_bytes(form) > item.file_size:
@@ -90,7 +90,7 @@ def _survey(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Form:
     return form
 
 
-def _unpack(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> np.ndarray:
+def _unpack_member(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> np.ndarray:
     with archive.open(item) as member:
         return _read_body(member, read_form(member))
 

@@ -67,7 +67,7 @@ def _make_array(*_: object) -> _Array:
     return _Array()
 
 
-def _encode(text: str, codec: str = "latin1") -> bytes:
+def _encode_text(text: str, codec: str = "latin1") -> bytes:
     """How Python 3 writes bytes for Python 2."""
     if codec not in ("latin1", "latin-1"):
         raise _ForbiddenError(f"the codec {codec!r}")
@@ -83,7 +83,7 @@ ALLOWED = {
     ("numpy._core.multiarray", "_reconstruct"): _make_array,
     ("numpy", "ndarray"): _ndarray,
     ("numpy", "dtype"): _Type,
-    ("_codecs", "encode"): _encode,
+    ("_codecs", "encode"): _encode_text,
 }
 
 
@@ -108,7 +108,7 @@ class Reader(pickle._Unpickler):
                 raise _ForbiddenError(f"a {type(key).__name__} as a key")
 
 
-def _counted(load: Callable[[Any], None], keys: Callable[[Any], list[Any]] | None) -> Callable[[Reader], None]:
+def _count_steps(load: Callable[[Any], None], keys: Callable[[Any], list[Any]] | None) -> Callable[[Reader], None]:
     """A step of the reader, of which there are not too many; `keys` are the last keys and values before it."""
 
     def step(reader: Reader) -> None:
@@ -129,7 +129,7 @@ _HASHING = {  # where the keys are that a step hashes
 }
 _UNKNOWN = {pickle.EMPTY_SET[0], pickle.ADDITEMS[0], pickle.FROZENSET[0], pickle.DUP[0]}  # no data file has them
 _KNOWN = {code: load for code, load in pickle._Unpickler.dispatch.items() if code not in _UNKNOWN}
-Reader.dispatch = {code: cast(Any, _counted(load, _HASHING.get(code))) for code, load in _KNOWN.items()}
+Reader.dispatch = {code: cast(Any, _count_steps(load, _HASHING.get(code))) for code, load in _KNOWN.items()}
 
 
 def _text(key: object) -> str:

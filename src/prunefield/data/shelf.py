@@ -40,7 +40,7 @@ class Shape(NamedTuple):
     classes: int
 
 
-def write(folder: Path, parts: Iterable[Part], form: Shape, about: dict[str, Any]) -> None:
+def write_shelf(folder: Path, parts: Iterable[Part], form: Shape, about: dict[str, Any]) -> None:
     """Makes the shelf `folder` from parts as they come; it appears whole or not at all."""
     make_folder(folder.parent, chosen_by=VARIABLE)
     temporary = folder.with_name(f".{folder.name}.part")
@@ -49,7 +49,7 @@ def write(folder: Path, parts: Iterable[Part], form: Shape, about: dict[str, Any
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir()
             try:
-                counts = _pour(temporary, parts, form)
+                counts = _write_arrays(temporary, parts, form)
                 files = {path.name: hash_file(path) for path in sorted(temporary.glob("*.npy"))}
                 facts = {**about, "shape": list(form.shape), "classes": form.classes, **counts, "files": files}
                 write_whole(temporary / ABOUT, json.dumps(facts, indent=1).encode(), chosen_by=VARIABLE)
@@ -61,7 +61,7 @@ def write(folder: Path, parts: Iterable[Part], form: Shape, about: dict[str, Any
         raise cannot("write", folder, error, chosen_by=VARIABLE) from None
 
 
-def _pour(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str, int]:
+def _write_arrays(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str, int]:
     """Writes the arrays part by part, so that memory never holds more than one."""
     if form.classes > LABELS:
         raise UsageError(f"there are {form.classes} classes; the maximum is {LABELS}")
@@ -72,7 +72,7 @@ def _pour(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str, int]:
     kinds: dict[str, np.dtype] = {}
     try:
         for split, x, y in parts:
-            _check(split, x, y, features, form.classes)
+            _check_part(split, x, y, features, form.classes)
             if split not in files:
                 kinds[split] = np.dtype(np.uint8 if x.dtype == np.uint8 else np.float32)
                 files[split] = (folder / f"{split}.npy").open("wb")
@@ -98,7 +98,7 @@ def _pour(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str, int]:
     return counts
 
 
-def _check(split: str, x: np.ndarray, y: np.ndarray, features: int, classes: int) -> None:
+def _check_part(split: str, x: np.ndarray, y: np.ndarray, features: int, classes: int) -> None:
     if x.ndim != 2 or x.shape[1] != features:
         raise UsageError(f"the {split} inputs have the shape {x.shape}, expected (n, {features})")
     if y.shape != (len(x),):
@@ -147,7 +147,7 @@ class Rows:
 
 
 class Shelf:
-    """A converted data set. Opening it compares sizes; `problems` compares every byte."""
+    """A converted data set. Opening it compares sizes; `find_problems` compares every byte."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -195,7 +195,7 @@ def _is_sound(about: dict[str, Any]) -> bool:
     return all(type(number) is int and 0 <= number < 2**48 for number in [*counts, *shape])
 
 
-def problems(folder: Path) -> list[str]:
+def find_problems(folder: Path) -> list[str]:
     """What is wrong with a shelf: files that are missing or whose SHA-256 is not the recorded one."""
     found = []
     for name, sha256 in read_about(folder)["files"].items():

@@ -45,12 +45,12 @@ class Engine(Plugin):
         """
 
 
-def cores() -> int:
+def count_cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def attempt(work: Callable[[Any], Any], index: int, item: Any) -> Outcome:
+def attempt_work(work: Callable[[Any], Any], index: int, item: Any) -> Outcome:
     """Calls `work` on one thread and turns any error into one line."""
     import torch
 

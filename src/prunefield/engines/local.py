@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field
 
-from prunefield.engines import ONE_THREAD, Engine, Outcome, attempt, cores
+from prunefield.engines import ONE_THREAD, Engine, Outcome, attempt_work, count_cores
 
 
 class Local(Engine):
@@ -22,7 +22,7 @@ class Local(Engine):
     If a worker is killed (for lack of memory, say), its own item fails and the worker is replaced.
     """
 
-    jobs: int = Field(default_factory=cores, ge=1, description="number of processes")
+    jobs: int = Field(default_factory=count_cores, ge=1, description="number of processes")
 
     def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Outcome | None]:
         waiting = list(enumerate(items))[::-1]
@@ -56,7 +56,7 @@ class Worker:
     def __init__(self, work: Callable[[Any], Any]) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        self.process = context.Process(target=_serve_items, args=(theirs, work), daemon=True)
         with _inherited(work):
             self.process.start()
         theirs.close()
@@ -97,7 +97,7 @@ def _inherited(work: Callable[[Any], Any]) -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
+def _serve_items(pipe: Connection, work: Callable[[Any], Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     while True:
@@ -105,7 +105,7 @@ def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
             index, item = pipe.recv()
         except EOFError:
             return
-        pipe.send(attempt(work, index, item))
+        pipe.send(attempt_work(work, index, item))
 
 
 def _die_with_parent() -> None:

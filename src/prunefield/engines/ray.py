@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from prunefield.core.errors import RunError, UsageError
-from prunefield.engines import ONE_THREAD, Engine, Outcome, Retry, attempt, cores
+from prunefield.engines import ONE_THREAD, Engine, Outcome, Retry, attempt_work, count_cores
 
 DEATHS = {
     "WorkerCrashedError": "its process died",
@@ -30,7 +30,9 @@ class Ray(Engine):
     address: str | None = Field(
         default=None, description="address of an existing cluster, or 'auto' to find it; by default one is started"
     )
-    jobs: int = Field(default_factory=cores, ge=1, description="number of processes of a cluster that is started here")
+    jobs: int = Field(
+        default_factory=count_cores, ge=1, description="number of processes of a cluster that is started here"
+    )
     retries: int = Field(
         default=3, ge=0, description="number of times a run is restarted after its process or machine died"
     )
@@ -51,7 +53,7 @@ class Ray(Engine):
         except (ConnectionError, RuntimeError, RayError) as error:
             raise RunError(_explain_refusal(self.address, error)) from None
         try:
-            remote = ray.remote(num_cpus=1, max_retries=0)(attempt)
+            remote = ray.remote(num_cpus=1, max_retries=0)(attempt_work)
             index_of = {remote.remote(work, index, item): index for index, item in enumerate(items)}
             deaths = Counter[int]()
             while index_of:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from prunefield.core.errors import UsageError, unknown
-from prunefield.measures.cavity_kernels import combine, gather
+from prunefield.measures.cavity_kernels import add_weights, combine_moments
 
 Column = Literal["exact", "of_mean", "first"]
 COLUMNS: tuple[Column, ...] = ("exact", "of_mean", "first")
@@ -62,12 +62,12 @@ def score_weights(
     # 1 + δ₂ may be small: float32 is too coarse.
     weight = torch.where(kept, weight, 0).to(torch.float64 if thin else weight.dtype).contiguous()
     sums = _Sums(columns, *weight.shape)
-    for rows, bounds in _groups(x, torch.zeros(len(x), dtype=torch.long) if y is None else y):
+    for rows, bounds in _group_classes(x, torch.zeros(len(x), dtype=torch.long) if y is None else y):
         group = _Group(weight, x, rows, bounds)
         sums.kurtosis.append(group.kurtosis)
         sums.flat.append(group.inverse == 0)
         for places in _slices(weight.shape[1], max(64, min(INPUTS, INPUTS * ROOM // len(rows)))):
-            (_add_thin if thin else _add)(sums, weight, kept, group, places)
+            (_add_thin if thin else _add_dense)(sums, weight, kept, group, places)
     return sums.scores(kept)
 
 
@@ -158,7 +158,7 @@ class _Group:
         return v
 
 
-def _groups(x: Tensor, y: Tensor) -> Iterator[tuple[Tensor, list[int]]]:
+def _group_classes(x: Tensor, y: Tensor) -> Iterator[tuple[Tensor, list[int]]]:
     """The places of the images of some classes at a time, as many as there is room for, and where classes begin."""
     if len(y) != len(x) or len(x) == 0:
         raise UsageError(f"cavity scores need one label per image, but there are {len(y)} labels and {len(x)} images")
@@ -177,7 +177,7 @@ def _groups(x: Tensor, y: Tensor) -> Iterator[tuple[Tensor, list[int]]]:
         bounds.append(bounds[-1] + count)
 
 
-def _add(sums: _Sums, weight: Tensor, _: Tensor, group: _Group, places: slice) -> None:
+def _add_dense(sums: _Sums, weight: Tensor, _: Tensor, group: _Group, places: slice) -> None:
     """Adds some classes, all weights of some inputs, by products of matrices, tile by tile."""
     v = group.inputs(places)
     v2 = v.square()
@@ -198,7 +198,7 @@ def _add(sums: _Sums, weight: Tensor, _: Tensor, group: _Group, places: slice) -
                 torch.mm(left[:, span], right[span], out=out)
             pixels = (item[c].numpy() for item in (scale, v4))
             units = (item[c, rows].numpy() for item in (group.inverse, group.kurtosis))
-            combine(*added, *lost, moments.numpy(), w.numpy(), *pixels, *units, span.stop - span.start)
+            combine_moments(*added, *lost, moments.numpy(), w.numpy(), *pixels, *units, span.stop - span.start)
         for column, part in zip(sums.all, added, strict=True):
             if len(column):
                 column[rows, places] += part
@@ -207,7 +207,7 @@ def _add(sums: _Sums, weight: Tensor, _: Tensor, group: _Group, places: slice) -
 def _add_thin(sums: _Sums, weight: Tensor, kept: Tensor, group: _Group, places: slice) -> None:
     """Adds some classes, only the kept weights of some inputs, one after the other."""
     units, inputs = (part.numpy() for part in torch.nonzero(kept[:, places], as_tuple=True))
-    gather(
+    add_weights(
         *(item[:, places] for item in (*sums.all, *sums.lost)),
         units,
         inputs,

@@ -4,20 +4,20 @@ from typing import Any
 
 import numpy as np
 
-from prunefield.measures.compilation import compiled
+from prunefield.measures.compilation import compile_loop
 
 
-def combine(*arrays: Any) -> None:
+def combine_moments(*arrays: Any) -> None:
     """Adds one class of a tile of units and inputs, from matrices of moments."""
-    compiled(_combine)(*arrays)
+    compile_loop(_combine_moments)(*arrays)
 
 
-def gather(*arrays: Any) -> None:
+def add_weights(*arrays: Any) -> None:
     """Adds all classes of single weights, whose moments it computes."""
-    compiled(_gather)(*arrays)
+    compile_loop(_add_weights)(*arrays)
 
 
-def _combine(
+def _combine_moments(
     exact: np.ndarray,
     changes: np.ndarray,
     first: np.ndarray,
@@ -77,7 +77,7 @@ def _combine(
                 out[j] += sign * four * (w[j] * scale[j] * inv * (uv[j] / size - per * u3v[j]))
 
 
-def _gather(
+def _add_weights(
     exact: np.ndarray,
     changes: np.ndarray,
     first: np.ndarray,

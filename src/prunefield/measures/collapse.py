@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from prunefield.core.errors import show_line
 from prunefield.masks.mask import Mask
-from prunefield.modules.borrowing import borrow
+from prunefield.modules.borrowing import borrow_network
 from prunefield.modules.calls import (
     Data,
     Fed,
@@ -83,11 +83,13 @@ def describe_collapse(
     rest = [name for name in emptied if name not in cut]
     lines = []
     if cut:
-        lines.append(f"{_list(cut, 'keeps', 'keep')} no weight and {'cuts' if len(cut) == 1 else 'cut'} the network")
+        lines.append(
+            f"{_list_names(cut, 'keeps', 'keep')} no weight and {'cuts' if len(cut) == 1 else 'cut'} the network"
+        )
     if rest:
         around = "; a skip connection bypasses " + ("it" if len(rest) == 1 else "them")
         alive = collapse is not None and not collapse.dead
-        lines.append(f"{_list(rest, 'keeps', 'keep')} no weight{around if alive else ''}")
+        lines.append(f"{_list_names(rest, 'keeps', 'keep')} no weight{around if alive else ''}")
     if collapse is not None and collapse.dead:
         lines.append("nothing flows from input to output, so the output is constant; raise the density or set a floor")
     if unknown:
@@ -100,12 +102,14 @@ def describe_collapse(
     if share > NOTABLE:
         largest = sorted(bare, key=lambda name: -bare[name].numel())
         kept = 1 - (mask.total - sum(mask.counts().values())) / total
-        what = f"{share:.0%} of the parameters are not covered by the mask: {_list(largest, 'stays', 'stay')} dense"
+        what = (
+            f"{share:.0%} of the parameters are not covered by the mask: {_list_names(largest, 'stays', 'stay')} dense"
+        )
         lines.append(f"{what}, so {kept:.2g} of all are kept; prune them with `also`, or exclude them with `skip`")
     return lines
 
 
-def _list(names: Sequence[str], one: str, many: str) -> str:
+def _list_names(names: Sequence[str], one: str, many: str) -> str:
     """At most three names and a verb."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"{', '.join(names[:3])}{more} {one if len(names) == 1 else many}"
@@ -137,7 +141,7 @@ def _flows(net: nn.Module, mask: Mask, fed: Fed, forward: Forward | None) -> boo
         return (torch.rand(1, *item.shape[1:], generator=generator) / 4 + 0.25).to(item.device)
 
     with (
-        borrow(net, mask, "eval", generator, positive=True) as (twin, leaves),
+        borrow_network(net, mask, "eval", generator, positive=True) as (twin, leaves),
         _Traced(twin) as flow,
     ):
         with torch.no_grad():  # an absolute value is a copy, so the network does not feel this

@@ -8,7 +8,7 @@ LOOSE = {"contract", "reassoc", "arcp", "nsz"}  # no assumption that numbers are
 
 
 @cache
-def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
+def compile_loop(loop: Callable[..., Any]) -> Callable[..., Any]:
     """The loop as machine code, which may change the order of sums.
 
     >>> def add(values):
@@ -17,7 +17,7 @@ def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
     ...         total += value
     ...     return total
     >>> import numpy as np
-    >>> compiled(add)(np.array([1.0, 2.0]))
+    >>> compile_loop(add)(np.array([1.0, 2.0]))
     3.0
     """
     from numba import njit  # half a second, so only for those who need it

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 
 
 class Sources(NamedTuple):
@@ -96,7 +96,7 @@ def rate_locality(fields: Tensor) -> Tensor:
     >>> rate_locality(torch.stack([one, flat])).tolist()
     [16.0, 1.0]
     """
-    return _participate(fields.to(torch.float64))
+    return _compute_ipr(fields.to(torch.float64))
 
 
 def rate_periodicity(fields: Tensor) -> Tensor:
@@ -110,9 +110,9 @@ def rate_periodicity(fields: Tensor) -> Tensor:
     """
     from scipy.fft import dctn
 
-    return _participate(torch.from_numpy(dctn(fields.to(torch.float64).numpy(), axes=(-2, -1), norm="ortho")))
+    return _compute_ipr(torch.from_numpy(dctn(fields.to(torch.float64).numpy(), axes=(-2, -1), norm="ortho")))
 
 
-def _participate(fields: Tensor) -> Tensor:
+def _compute_ipr(fields: Tensor) -> Tensor:
     energy = fields.square().sum(1).flatten(1)
-    return energy.shape[1] * participate(energy.sqrt())
+    return energy.shape[1] * compute_ipr(energy.sqrt())

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from prunefield.theory.amplifier import stretch
+from prunefield.theory.amplifier import invert_alg
 
 GROUPS = 500  # parts of a sample that are resampled in place of single examples where there are more of these
 BINS, KNOTS, CELLS = 500, 257, 2048
@@ -68,19 +68,19 @@ def estimate_kernels(short: Lags | None, long: Lags, weights: tuple[Tensor, Tens
     every resample decides again, so that doubt about a lag enters the answer. Variances that agree within 3 errors are
     1 in both classes. Without `short` class 0 has no correlations.
     """
-    kernels = [_truncate(lags, weight) for lags, weight in ((short, weights[0]), (long, weights[1])) if lags]
+    kernels = [_truncate_lags(lags, weight) for lags, weight in ((short, weights[0]), (long, weights[1])) if lags]
     if len(kernels) == 1:
         alone = torch.zeros_like(kernels[0])
         alone.view(len(alone), -1)[:, 0] = kernels[0].view(len(alone), -1)[:, 0]
         kernels.insert(0, alone)
-    if _agree(short, long):
+    if _lags_agree(short, long):
         kernels = [
             kernel / kernel.view(len(kernel), -1)[:, :1].view(-1, *(1,) * (kernel.ndim - 1)) for kernel in kernels
         ]
     return kernels[0], kernels[1]
 
 
-def _truncate(lags: Lags, weights: Tensor) -> Tensor:
+def _truncate_lags(lags: Lags, weights: Tensor) -> Tensor:
     found = lags.average(weights)
     chance = torch.tensor(FALSE / found[0].numel(), dtype=torch.float64)  # a lag and its mirror image are one
     bound = -torch.special.ndtri(chance) * lags.estimate_errors()
@@ -92,7 +92,7 @@ def _truncate(lags: Lags, weights: Tensor) -> Tensor:
     return found * kept
 
 
-def _agree(short: Lags | None, long: Lags) -> bool:
+def _lags_agree(short: Lags | None, long: Lags) -> bool:
     if short is None:
         return True
     means = [lags.average(torch.ones(1, len(lags.counts), dtype=torch.float64)).flatten()[0] for lags in (short, long)]
@@ -100,14 +100,15 @@ def _agree(short: Lags | None, long: Lags) -> bool:
     return abs(float(means[0] - means[1])) <= SAME * math.hypot(*map(float, errors))
 
 
-def shrink(x: Tensor, weights: Tensor) -> Tensor:
+def shrink_covariance(x: Tensor, weights: Tensor) -> Tensor:
     """The covariance of centred examples (n, N) of weights (n,), shrunk to its own diagonal as far as it is noise.
 
     The share of shrinkage is that of Ledoit and Wolf: the mean squared error of the products over the squares of the
     sample covariances, both summed over pairs of different sites.
 
     >>> white = torch.randn(100, 50, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    >>> bool((shrink(white, torch.ones(100, dtype=torch.float64)) - torch.eye(50)).triu(1).abs().max() < 0.05)
+    >>> shrunk = shrink_covariance(white, torch.ones(100, dtype=torch.float64))
+    >>> bool((shrunk - torch.eye(50)).triu(1).abs().max() < 0.05)
     True
     """
     total = weights.sum()
@@ -157,7 +158,7 @@ def amplify_resamples(law: Histogram, weights: Tensor) -> Callable[[Tensor], Ten
     shares = weights @ law.counts
     shares = shares / shares.sum(1, keepdim=True)
     scale = (shares @ law.nodes.square()).sqrt()
-    slope = stretch(torch.linspace(0, math.pi / 2, KNOTS, dtype=torch.float64).sin()).clamp(max=1e12) / math.sqrt(2)
+    slope = invert_alg(torch.linspace(0, math.pi / 2, KNOTS, dtype=torch.float64).sin()).clamp(max=1e12) / math.sqrt(2)
     table = torch.empty(len(weights), KNOTS, dtype=torch.float64)
     for index, (share, size) in enumerate(zip(shares, scale, strict=True)):
         nodes = law.nodes / size

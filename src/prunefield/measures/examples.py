@@ -49,7 +49,7 @@ def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) 
     >>> found.grid, found.notes
     ((8, 8), ('channels are the last axis; of 3 channels only channel 2, which varies most, is used',))
     """
-    values = _read(x)
+    values = _read_numbers(x)
     shape = tuple(shape) if shape is not None else tuple(values.shape[1:])
     if math.prod(shape) * len(values) != values.numel() or not 1 <= len(shape) <= 3:
         raise UsageError(
@@ -66,7 +66,7 @@ def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) 
         raise UsageError(f"{wrong} of the inputs are not finite; leave those examples out or fill them in")
     sites = _choose_channel(flat, shape, notes)
     low, high = flat[:, sites.flatten()].amin(0), flat[:, sites.flatten()].amax(0)
-    sites, varies = _crop(sites, (low != high).view(sites.shape), notes)
+    sites, varies = _crop_sites(sites, (low != high).view(sites.shape), notes)
     chosen = flat[:, sites.flatten()].to(torch.float64).view(-1, *sites.shape)
     chosen = chosen / chosen.abs().max()  # squares of very large or small numbers are not numbers
     chosen = torch.where(varies, chosen - chosen[:, varies].mean(), 0.0)
@@ -87,7 +87,7 @@ def has_channels_last(shape: Sequence[int]) -> bool:
     return len(shape) == 3 and shape[-1] in COLOURS and shape[0] > shape[-1]
 
 
-def _read(x: Any) -> Tensor:
+def _read_numbers(x: Any) -> Tensor:
     """x as float32 where that is exact, else as float64."""
     values = x.detach().cpu() if isinstance(x, Tensor) else np.asarray(x)
     if isinstance(values, np.ndarray):
@@ -118,7 +118,7 @@ def _choose_channel(flat: Tensor, shape: tuple[int, ...], notes: list[str]) -> T
     return sites if min(sites.shape) >= SMALLEST else sites.flatten()
 
 
-def _crop(sites: Tensor, varies: Tensor, notes: list[str]) -> tuple[Tensor, Tensor]:
+def _crop_sites(sites: Tensor, varies: Tensor, notes: list[str]) -> tuple[Tensor, Tensor]:
     """The smallest box that holds all sites that vary."""
     constant, total = int((~varies).sum()), varies.numel()
     if total - constant < SMALLEST:

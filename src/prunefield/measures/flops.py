@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from prunefield.modules.borrowing import borrow
+from prunefield.modules.borrowing import borrow_network
 from prunefield.modules.calls import find_logits
-from prunefield.modules.naming import LAYERS, walk
+from prunefield.modules.naming import LAYERS, walk_modules
 
 
 def count_flops(net: nn.Module, x: Tensor, mask: Mapping[str, Tensor] | None = None) -> dict[str, int]:
@@ -29,10 +29,10 @@ def count_flops(net: nn.Module, x: Tensor, mask: Mapping[str, Tensor] | None = N
 
         return layer.register_forward_hook(add)
 
-    layers = {layer: name for name, layer in reversed(walk(net)) if isinstance(layer, LAYERS)}  # its first name
+    layers = {layer: name for name, layer in reversed(walk_modules(net)) if isinstance(layer, LAYERS)}  # its first name
     handles = [follow(f"{name}.weight" if name else "weight", layer) for layer, name in layers.items()]
     try:
-        with borrow(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():
+        with borrow_network(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():
             call(x)
     finally:
         for handle in handles:

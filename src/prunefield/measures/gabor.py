@@ -91,7 +91,7 @@ def fit_gabors(fields: Tensor, *, iterations: int = 60) -> Gabors:
     columns = torch.full((9, len(fields)), torch.nan, dtype=torch.float64)
     if bool(there.any()):
         chosen = fields[there] / total[there].sqrt()[:, None, None]
-        ends = [_descend(chosen, start, iterations) for start in _begin(chosen)]
+        ends = [_descend_fits(chosen, start, iterations) for start in _choose_starts(chosen)]
         costs = torch.stack([cost for _, cost in ends])
         cost, best = costs.min(0)
         theta = torch.stack([end for end, _ in ends])[best, torch.arange(len(best))]
@@ -104,7 +104,7 @@ def fit_gabors(fields: Tensor, *, iterations: int = 60) -> Gabors:
     return Gabors(*columns)
 
 
-def _begin(fields: Tensor) -> list[Tensor]:
+def _choose_starts(fields: Tensor) -> list[Tensor]:
     """Parameters (units, 8) of the best filter of the bank, for each envelope."""
     height, width = fields.shape[1:]
     size = (2 * height, 2 * width)
@@ -132,7 +132,7 @@ def _begin(fields: Tensor) -> list[Tensor]:
     return starts
 
 
-def _descend(fields: Tensor, theta: Tensor, iterations: int) -> tuple[Tensor, Tensor]:
+def _descend_fits(fields: Tensor, theta: Tensor, iterations: int) -> tuple[Tensor, Tensor]:
     """Levenberg–Marquardt from θ (units, 8); the parameters and the squared residual."""
     theta = theta.clone()
     cost = torch.full((len(fields),), torch.inf, dtype=torch.float64)
@@ -143,7 +143,7 @@ def _descend(fields: Tensor, theta: Tensor, iterations: int) -> tuple[Tensor, Te
     low = torch.tensor([-1, -1, -torch.inf, math.log(SLOWEST), *2 * [math.log(NARROW)], *2 * [-torch.inf]])
     high = torch.tensor([longest, longest, torch.inf, math.log(FASTEST), *2 * [math.log(longest)], *2 * [torch.inf]])
     for _ in range(iterations):
-        model, jacobian = _model(trial, fields.shape[1], fields.shape[2])
+        model, jacobian = _evaluate_gabors(trial, fields.shape[1], fields.shape[2])
         gap = fields[live].flatten(1) - model
         new = gap.square().sum(1)
         better, gain = new <= cost[live], (cost[live] - new) / new.clamp(min=1e-30)
@@ -164,7 +164,7 @@ def _descend(fields: Tensor, theta: Tensor, iterations: int) -> tuple[Tensor, Te
     return theta, cost
 
 
-def _model(theta: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
+def _evaluate_gabors(theta: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
     """The Gabor functions without their means, (units, pixels), and their slopes in θ, (units, 8, pixels)."""
     rows = torch.arange(height, dtype=torch.float64).repeat_interleave(width)
     columns = torch.arange(width, dtype=torch.float64).repeat(height)

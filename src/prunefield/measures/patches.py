@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def lonely(masks: Tensor) -> Tensor:
+def find_lonely_share(masks: Tensor) -> Tensor:
     """The share of a unit's kept inputs none of whose eight neighbours in the same channel is kept.
 
     Masks (units, channels, height, width) give (units,) in float64; NaN for a unit that keeps nothing. Random masks
@@ -13,7 +13,7 @@ def lonely(masks: Tensor) -> Tensor:
 
     >>> line, dot = torch.eye(4)[None], torch.zeros(1, 4, 4)
     >>> dot[0, 0, 3] = 1
-    >>> lonely(torch.stack([line, line + dot])).tolist()
+    >>> find_lonely_share(torch.stack([line, line + dot])).tolist()
     [0.0, 0.2]
     """
     kept = masks.to(torch.float64)

@@ -6,9 +6,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from prunefield.measures.covariances import amplify_resamples, correlate_lags, count_values, estimate_kernels, shrink
+from prunefield.measures.covariances import (
+    amplify_resamples,
+    correlate_lags,
+    count_values,
+    estimate_kernels,
+    shrink_covariance,
+)
 from prunefield.theory.amplifier import SLOPE
-from prunefield.theory.relaxation import Dense, Torus, relax
+from prunefield.theory.relaxation import Dense, Torus, relax_fields
 
 AT_ONCE, MATRICES = 100_000, 2_000_000  # numbers in fields and in matrices that are integrated side by side
 
@@ -57,11 +63,11 @@ def flow_on_torus(
     for part in torch.arange(resamples + 1).split(step):
         modes = Torus(kernels[0][part], kernels[1][part], len(grid))
         both = start.view(1, inits, *grid).repeat(len(part), 2, *(1,) * len(grid))
-        ends.append(relax(both, [time], modes, _bend(amplify_resamples(law, high[part]), inits))[-1])
+        ends.append(relax_fields(both, [time], modes, _bend_first(amplify_resamples(law, high[part]), inits))[-1])
     modes = Torus(kernels[0][:1], kernels[1][:1], len(grid))
     middle = [size // 2 for size in grid]
     rows = torch.stack([kernel[0].roll(middle, tuple(range(len(grid)))).flatten() for kernel in kernels])
-    return _gather(torch.cat(ends).flatten(2), modes, amplify_resamples(law, high[:1]), rows, inits, grid)
+    return _gather_fields(torch.cat(ends).flatten(2), modes, amplify_resamples(law, high[:1]), rows, inits, grid)
 
 
 def flow_on_sites(
@@ -74,31 +80,31 @@ def flow_on_sites(
     low = high if short is None else draw_weights(min(len(short), len(law.counts)), resamples, generator)
     ends, first = [], None
     for part in torch.arange(resamples + 1).split(max(1, MATRICES // long.shape[1] ** 2)):
-        second = torch.stack([shrink(long, _spread(high[index], len(long))) for index in part])
+        second = torch.stack([shrink_covariance(long, _spread_weights(high[index], len(long))) for index in part])
         if short is None:
             other = second.diagonal(dim1=1, dim2=2).diag_embed()
         else:
-            other = torch.stack([shrink(short, _spread(low[index], len(short))) for index in part])
+            other = torch.stack([shrink_covariance(short, _spread_weights(low[index], len(short))) for index in part])
         first = first or (other[:1], second[:1])
         both = start.repeat(len(part), 2, 1)
-        phi = _bend(amplify_resamples(law, high[part]), inits)
-        ends.append(relax(both, [time], Dense(other, second), phi)[-1])
+        phi = _bend_first(amplify_resamples(law, high[part]), inits)
+        ends.append(relax_fields(both, [time], Dense(other, second), phi)[-1])
     assert first is not None
     rows = torch.cat(first)[:, long.shape[1] // 2]
-    return _gather(torch.cat(ends), Dense(*first), amplify_resamples(law, high[:1]), rows, inits, long.shape[1:])
+    return _gather_fields(torch.cat(ends), Dense(*first), amplify_resamples(law, high[:1]), rows, inits, long.shape[1:])
 
 
-def _spread(weights: Tensor, examples: int) -> Tensor:
+def _spread_weights(weights: Tensor, examples: int) -> Tensor:
     """The weights of examples from those of their groups; example i is in group i modulo the number of groups."""
     return weights.repeat(-(-examples // len(weights)))[:examples]
 
 
-def _bend(phi: Callable[[Tensor], Tensor], inits: int) -> Callable[[Tensor], Tensor]:
+def _bend_first(phi: Callable[[Tensor], Tensor], inits: int) -> Callable[[Tensor], Tensor]:
     """φ for the first `inits` fields, a straight line for the others."""
     return lambda a: torch.cat([phi(a[:, :inits]), SLOPE * a[:, inits:]], 1)
 
 
-def _gather(
+def _gather_fields(
     ends: Tensor, modes: Torus | Dense, phi: Callable[[Tensor], Tensor], rows: Tensor, inits: int, grid: torch.Size
 ) -> Outcomes:
     fields = ends[:1, :inits].unflatten(2, grid)

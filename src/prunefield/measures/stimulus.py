@@ -38,7 +38,7 @@ def probe_dependence(x: Tensor, *, level: float = 1e-3) -> Answer:
     >>> probe_dependence(white).met, probe_dependence(white * torch.rand(2000, 1, generator=stream)).met
     (True, False)
     """
-    x = _prepare(x)
+    x = _prepare_sites(x)
     axes = tuple(range(1, x.ndim))
     found = []
     for values in (x - x.mean(0), x.abs(), x.sign()):
@@ -53,7 +53,7 @@ def probe_dependence(x: Tensor, *, level: float = 1e-3) -> Answer:
     effect = float(products.mean(0).abs().max())
     error = products.std(0) / math.sqrt(len(x))
     z = (products.mean(0).abs() - FAR) / error
-    p = _bound(z.max().clamp(min=0).item(), len(z))
+    p = _bound_p_value(z.max().clamp(min=0).item(), len(z))
     return Answer(float(z.max()), p, effect, bool(z.max() <= 0 or p >= level))
 
 
@@ -66,11 +66,13 @@ def probe_translation(x: Tensor, *, level: float = 1e-3) -> Answer:
     >>> probe_translation(white).met, probe_translation(white * torch.linspace(1, 2, 20)).met
     (True, False)
     """
-    x = _prepare(x)
+    x = _prepare_sites(x)
     # Bounded values have all moments; else one large value among heavy tails would stand for a whole site.
-    y = _tame(x)
+    y = _squash_values(x)
     products = [y, y.square(), *(y * y.roll(step, axis) for axis in range(1, x.ndim) for step in (1, 2, 4))]
-    return _judge(((part - part.mean(tuple(range(1, x.ndim)), keepdim=True)).flatten(1) for part in products), level)
+    return _test_means(
+        ((part - part.mean(tuple(range(1, x.ndim)), keepdim=True)).flatten(1) for part in products), level
+    )
 
 
 def probe_sign(x: Tensor, *, level: float = 1e-3) -> Answer:
@@ -80,7 +82,7 @@ def probe_sign(x: Tensor, *, level: float = 1e-3) -> Answer:
     >>> probe_sign(white).met, probe_sign(white + 0.1).met, probe_sign(white.exp() - white.exp().mean()).met
     (True, False, False)
     """
-    x = _prepare(x)
+    x = _prepare_sites(x)
     # Bounded odd functions of a value have a mean of 0 exactly if S3 holds, however heavy the tails.
     scale = x.square().mean().sqrt()
     y = x / (x.abs() + scale)
@@ -89,7 +91,7 @@ def probe_sign(x: Tensor, *, level: float = 1e-3) -> Answer:
         products += [y * y.roll(1, axis) * y.roll(2, axis), y * y.roll(1, axis).square()]
     parts = [part.flatten(1) for part in products]
     # Averages over sites see what is the same everywhere, single sites what is not.
-    return _judge([*parts, torch.stack([part.mean(1) for part in parts], 1)], level)
+    return _test_means([*parts, torch.stack([part.mean(1) for part in parts], 1)], level)
 
 
 def probe_means(first: Tensor, second: Tensor, *, level: float = 1e-3) -> Answer:
@@ -99,7 +101,7 @@ def probe_means(first: Tensor, second: Tensor, *, level: float = 1e-3) -> Answer
     >>> probe_means(white[:900], white[900:]).met, probe_means(white[:900], white[900:] + 0.5).met
     (True, False)
     """
-    return _contrast(first.flatten(1), second.flatten(1), level)
+    return _compare_means(first.flatten(1), second.flatten(1), level)
 
 
 def probe_classes(first: Tensor, second: Tensor, *, level: float = 1e-3) -> Answer:
@@ -118,7 +120,7 @@ def probe_classes(first: Tensor, second: Tensor, *, level: float = 1e-3) -> Answ
         products = [y.square(), *(y * y.roll(step, axis) for axis in range(1, x.ndim) for step in (1, 2, 4))]
         return torch.cat([torch.stack([part.flatten(1).mean(1) for part in products], 1), y.flatten(1)], 1)
 
-    found = _contrast(describe(first), describe(second), level)
+    found = _compare_means(describe(first), describe(second), level)
     return found._replace(met=not found.met)
 
 
@@ -149,7 +151,7 @@ def probe_force(x: Tensor, fields: Tensor, pull: Tensor, force: Tensor, *, shift
     return Answer(z, p, value, p < 0.05)
 
 
-def _contrast(first: Tensor, second: Tensor, level: float) -> Answer:
+def _compare_means(first: Tensor, second: Tensor, level: float) -> Answer:
     """Tests that the columns of two samples have equal means."""
     spreads = [part.var(0) for part in (first, second)]
     error = (spreads[0] / len(first) + spreads[1] / len(second)).sqrt()
@@ -157,11 +159,11 @@ def _contrast(first: Tensor, second: Tensor, level: float) -> Answer:
     gap = (first.mean(0) - second.mean(0)).abs()[varies]
     z = gap / error[varies]
     effect = gap / ((spreads[0] + spreads[1]) / 2).sqrt()[varies]
-    p = _bound(float(z.max()), len(z))
+    p = _bound_p_value(float(z.max()), len(z))
     return Answer(float(z.max()), p, float(effect.max()), p >= level)
 
 
-def _prepare(x: Tensor) -> Tensor:
+def _prepare_sites(x: Tensor) -> Tensor:
     if x.ndim not in (2, 3) or len(x) < 50 or min(x.shape[1:]) < 4:
         raise UsageError(f"a sample has the shape (n, N) or (n, N, N), n ≥ 50 and N ≥ 4 (got {tuple(x.shape)})")
     if not bool(x.isfinite().all()):
@@ -172,13 +174,13 @@ def _prepare(x: Tensor) -> Tensor:
     return x
 
 
-def _tame(x: Tensor) -> Tensor:
+def _squash_values(x: Tensor) -> Tensor:
     """x pressed into (−1, 1) by one function for all sites."""
     centred = x - x.mean()
     return centred / (centred.abs() + centred.square().mean().sqrt())
 
 
-def _judge(parts: Iterable[Tensor], level: float) -> Answer:
+def _test_means(parts: Iterable[Tensor], level: float) -> Answer:
     """Tests that every column of every part, shape (n, columns), has the mean 0."""
     scores, effects = [], []
     for part in parts:
@@ -189,10 +191,10 @@ def _judge(parts: Iterable[Tensor], level: float) -> Answer:
     z = torch.cat(scores)
     if not len(z):
         return Answer(0.0, 1.0, 0.0, True)
-    p = _bound(float(z.max()), len(z))
+    p = _bound_p_value(float(z.max()), len(z))
     return Answer(float(z.max()), p, float(torch.cat(effects).max()), p >= level)
 
 
-def _bound(z: float, count: int) -> float:
+def _bound_p_value(z: float, count: int) -> float:
     """Bonferroni's p-value of the largest of `count` two-sided z-scores."""
     return min(1.0, count * math.erfc(z / math.sqrt(2)))

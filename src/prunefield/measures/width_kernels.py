@@ -4,22 +4,24 @@ import math
 
 import numpy as np
 
-from prunefield.measures.compilation import compiled
+from prunefield.measures.compilation import compile_loop
 
 STILL = 1e-8  # a step that moves no parameter by more is the last one
 
 
-def fit(pairs: np.ndarray, starts: np.ndarray, low: float, high: float, iterations: int) -> np.ndarray:
+def fit_units(pairs: np.ndarray, starts: np.ndarray, low: float, high: float, iterations: int) -> np.ndarray:
     """A, log σx, log σy and the squared residual of the better fit: pairs (units, 2h − 1, 2w − 1) give (units, 4).
 
     `low` and `high` bound log σ; a unit whose pairs are all zero has NaN.
     """
     found = np.full((len(pairs), 4), np.nan)
-    compiled(_fit)(found, pairs, starts, low, high, iterations)
+    compile_loop(_fit_units)(found, pairs, starts, low, high, iterations)
     return found
 
 
-def _fit(found: np.ndarray, pairs: np.ndarray, starts: np.ndarray, low: float, high: float, iterations: int) -> None:
+def _fit_units(
+    found: np.ndarray, pairs: np.ndarray, starts: np.ndarray, low: float, high: float, iterations: int
+) -> None:
     """Levenberg–Marquardt for every unit and start, with the normal equations from sums along the axes."""
     units, height, width = pairs.shape
     rows, columns = (height + 1) // 2, (width + 1) // 2

@@ -41,11 +41,11 @@ def count_pairs(masks: Tensor) -> Tensor:
     height, width = masks.shape[-2:]
     found = torch.empty(len(masks), 2 * height - 1, 2 * width - 1, dtype=torch.float64)
     for part, out in zip(masks.split(CHUNK), found.split(CHUNK), strict=True):
-        _count(part, out)
+        _count_pairs(part, out)
     return found
 
 
-def _count(masks: Tensor, out: Tensor) -> None:
+def _count_pairs(masks: Tensor, out: Tensor) -> None:
     height, width = masks.shape[-2:]
     size = (2 * height, 2 * width)  # one more than needed: 2·height − 1 is often prime, which is slow
     exact = masks.shape[1:].numel() <= EXACT
@@ -86,9 +86,9 @@ def fit_gaussians(pairs: Tensor, *, iterations: int = 100) -> Fit:
     14.43
     """
     rows, columns = pairs.shape[-2:]
-    low, high = map(math.log, bounds(((rows + 1) // 2, (columns + 1) // 2)))
+    low, high = map(math.log, bound_widths(((rows + 1) // 2, (columns + 1) // 2)))
     counted = pairs.to(torch.float64).contiguous().numpy()
-    found = width_kernels.fit(counted, np.log(STARTS), low, high, iterations)
+    found = width_kernels.fit_units(counted, np.log(STARTS), low, high, iterations)
     amplitude, width_x, width_y, cost = torch.from_numpy(found).unbind(1)
     return Fit(amplitude, width_x.exp(), width_y.exp(), cost / (rows * columns - 1))
 
@@ -98,6 +98,6 @@ def measure_widths(masks: Tensor) -> Fit:
     return fit_gaussians(count_pairs(masks))
 
 
-def bounds(edges: Sequence[int]) -> tuple[float, float]:
+def bound_widths(edges: Sequence[int]) -> tuple[float, float]:
     """The least and the greatest σ that a fit to fields with these edges may reach."""
     return NARROW, WIDE * max(edges)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from prunefield.core.errors import UsageError
-from prunefield.modules.naming import unwrap, walk, wrapped
+from prunefield.modules.naming import find_wrapped, unwrap_module, walk_modules
 
 Mode = Literal["eval", "train"]
 PLAIN = (int, float, bool, str, bytes, complex, type(None), type, FunctionType, MethodType, ModuleType, torch.dtype,
@@ -26,7 +26,7 @@ OWN = frozenset(vars(nn.Module()))  # what every module has; its tables are rest
 
 
 @contextmanager
-def borrow(
+def borrow_network(
     net: nn.Module,
     weights: Iterable[str],
     mode: Mode,
@@ -52,7 +52,7 @@ def borrow(
     twins: dict[int, Tensor] = {}
     state: dict[str, Tensor] = {}
     modules: dict[int, nn.Module] = {}
-    for path, module in walk(net):
+    for path, module in walk_modules(net):
         modules[id(module)] = module
         prefix = f"{path}." if path else ""
         for table, copy in ((module._parameters, False), (module._buffers, True)):
@@ -73,7 +73,7 @@ def borrow(
             module.training = mode == "train"
             for table in (module._parameters, module._buffers):
                 table.update({key: twins[id(item)] for key, item in table.items() if item is not None})  # type: ignore
-        yield unwrap(net), leaves
+        yield unwrap_module(net), leaves
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def lend_copies(net: nn.Module, names: Iterable[str]) -> Iterator[None]:
 
     Unlike a deep copy of the network it takes any network, and no memory for the rest of it.
     """
-    known, wanted = walk(net), set(names)
+    known, wanted = walk_modules(net), set(names)
     copies: dict[int, Tensor] = {}
     for path, module in known:
         for key, tensor in module._parameters.items():
@@ -175,8 +175,8 @@ def keep_attributes(modules: Iterable[nn.Module], twins: Mapping[int, Tensor]) -
             if "_compiled_call_impl" in own:  # of module.compile()
                 own["_compiled_call_impl"] = None
             for key, child in module._modules.items():
-                if child is not None and wrapped(child) is not None:
-                    module._modules[key] = unwrap(child)
+                if child is not None and find_wrapped(child) is not None:
+                    module._modules[key] = unwrap_module(child)
         yield
     finally:
         for table, before in reversed(tables):

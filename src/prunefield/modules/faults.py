@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from prunefield.core.errors import UsageError
 from prunefield.modules.borrowing import lend_copies
-from prunefield.modules.naming import name_parameters, walk
+from prunefield.modules.naming import name_parameters, walk_modules
 
 Rate = Callable[[], Mapping[str, Tensor]]
 
@@ -31,12 +31,12 @@ def explain_zeros(net: nn.Module, scores: Mapping[str, Tensor], rate: Rate) -> N
                     name_parameters(net)[other].fill_(1)
                 if rate()[name].count_nonzero():
                     advice = "initialise it, or score after some steps of training"
-                    if isinstance(dict(walk(net))[other.rpartition(".")[0]], nn.modules.batchnorm._BatchNorm):
+                    if isinstance(dict(walk_modules(net))[other.rpartition(".")[0]], nn.modules.batchnorm._BatchNorm):
                         advice += ", or use synflow with mode='train', where batch norms are the identity"
                     blame = f"because {other!r}, through which it acts, is all zeros"
                     raise UsageError(f"all scores of {name!r} are zero {blame}: {advice}")
     called: list[nn.Module] = []
-    layer = dict(walk(net)).get(name.rpartition(".")[0], net)
+    layer = dict(walk_modules(net)).get(name.rpartition(".")[0], net)
     hook = layer.register_forward_hook(lambda module, *_: called.append(module))
     try:
         rate()

@@ -12,7 +12,7 @@ from torch.nn.parameter import is_lazy
 from prunefield.core.errors import UsageError
 from prunefield.core.plugin import Plugin
 from prunefield.modules.calls import Data, Hooks, Needs
-from prunefield.modules.naming import LAYERS, is_named, walk
+from prunefield.modules.naming import LAYERS, is_named, walk_modules
 
 Names = Annotated[
     tuple[str, ...], BeforeValidator(lambda value: (str(value),) if isinstance(value, str | int) else value)
@@ -52,15 +52,15 @@ class Score(Plugin):
         return "batch"
 
     def weights(self, net: nn.Module) -> dict[str, Tensor]:
-        """The weights to rate: `prunable(net)` without those that `skip` names, and with those of `also`."""
-        found = prunable(net, self.skip, self.also)
+        """The weights to rate: `find_prunable(net)` without those that `skip` names, and with those of `also`."""
+        found = find_prunable(net, self.skip, self.also)
         for name, weight in found.items():
             if weight.is_meta:
                 raise UsageError(f"the weight {name!r} is on the device 'meta', without values: load the network first")
         return found
 
 
-def prunable(net: nn.Module, skip: Sequence[str] = (), also: Sequence[str] = ()) -> dict[str, Tensor]:
+def find_prunable(net: nn.Module, skip: Sequence[str] = (), also: Sequence[str] = ()) -> dict[str, Tensor]:
     """The weights that pruning may remove: those of linear and convolution layers, and the parameters `also` names.
 
     Biases, transposed convolutions, recurrent layers and the `in_proj_weight` of attention are among these only if
@@ -68,7 +68,7 @@ def prunable(net: nn.Module, skip: Sequence[str] = (), also: Sequence[str] = ())
     """
     names: dict[int, list[str]] = {}
     found: dict[str, Tensor | None] = {}
-    for path, module in walk(net):  # one walk: iterated scores come here every time
+    for path, module in walk_modules(net):  # one walk: iterated scores come here every time
         prefix = f"{path}." if path else ""
         for key, parameter in module._parameters.items():
             if parameter is not None:

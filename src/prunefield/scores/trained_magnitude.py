@@ -22,7 +22,7 @@ from prunefield.modules.calls import (
     read_batches,
     take_batches,
 )
-from prunefield.modules.naming import unwrap
+from prunefield.modules.naming import unwrap_module
 from prunefield.scores import Score
 from prunefield.tasks import Batch
 from prunefield.training.examples import Pool
@@ -68,7 +68,7 @@ class TrainedMagnitude(Score):
         pool = Pool(x, torch.arange(count_examples(whole)) if own else y)
         with keep_streams([first.device] if first.device.type == "cuda" else []), torch.enable_grad():
             seed_streams(seed)  # dropout draws from the global streams
-            twin = _copy(unwrap(net))
+            twin = _copy_network(unwrap_module(net))
             weights = self.weights(twin)
             mask = Mask({name: weight != 0 for name, weight in weights.items()})
 
@@ -82,7 +82,7 @@ class TrainedMagnitude(Score):
         return {name: weight.detach().abs() for name, weight in weights.items()}
 
 
-def _copy(net: nn.Module) -> nn.Module:
+def _copy_network(net: nn.Module) -> nn.Module:
     """A copy that can be trained; what a pass has left in the network and cannot be copied is not in it."""
     graph = {id(value): value.detach() for module in net.modules() for value in vars(module).values()
              if isinstance(value, Tensor) and value.grad_fn is not None}  # fmt: skip

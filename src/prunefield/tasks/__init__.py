@@ -137,7 +137,7 @@ class Discrimination(Task):
         """Its name in the paper."""
 
 
-def balanced(task: Task, per_class: int, *, generator: torch.Generator, training: bool = False) -> Batch:
+def draw_balanced(task: Task, per_class: int, *, generator: torch.Generator, training: bool = False) -> Batch:
     """`per_class` held-out (or training) examples of each class, sorted by class.
 
     A finite task gives different examples, and fewer of every class if its smallest class has fewer.
@@ -152,21 +152,21 @@ def balanced(task: Task, per_class: int, *, generator: torch.Generator, training
         parts.append(draw(per_class * task.classes, generator=generator))
         counts += torch.bincount(parts[-1].y, minlength=task.classes)
     x, y = torch.cat([part.x for part in parts]), torch.cat([part.y for part in parts])
-    chosen = _first(y, per_class, task.classes)
+    chosen = _find_first(y, per_class, task.classes)
     return Batch(x[chosen], y[chosen])
 
 
 def choose_balanced(task: Finite, per_class: int, *, generator: torch.Generator, training: bool = False) -> Tensor:
-    """The rows of the examples that `balanced` takes of a finite task."""
+    """The rows of the examples that `draw_balanced` takes of a finite task."""
     y = task.labels(training=training)
     smallest = y.bincount(minlength=task.classes).min(0)
     if (least := int(smallest.values)) < FEWEST:
         what, label = "training" if training else "test", int(smallest.indices)
         raise UsageError(f"{task.kind()} has {least} {what} examples of class {label}; at least {FEWEST} are needed")
     order = torch.randperm(len(y), generator=generator)
-    return order[_first(y[order], min(per_class, least), task.classes)]
+    return order[_find_first(y[order], min(per_class, least), task.classes)]
 
 
-def _first(y: Tensor, per_class: int, classes: int) -> Tensor:
+def _find_first(y: Tensor, per_class: int, classes: int) -> Tensor:
     """Where the first `per_class` labels of each class are, class by class."""
     return torch.cat([torch.nonzero(y == label).flatten()[:per_class] for label in range(classes)])

@@ -16,7 +16,7 @@ from prunefield.core.errors import RunError, UsageError, unknown
 from prunefield.core.sizes import check_claim
 from prunefield.data import shelf
 from prunefield.data.bundles import Bundle
-from prunefield.data.download import Tell, download, hash_file
+from prunefield.data.download import Tell, download_file, hash_file
 from prunefield.tasks import Finite
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # Pillow knows others, some of which call other programs
@@ -37,7 +37,7 @@ class Images(Finite):
 
     def folder(self) -> Path:
         """Where its converted files are."""
-        return data.root() / self.kind()
+        return data.find_data_folder() / self.kind()
 
     @property
     @abstractmethod
@@ -49,7 +49,7 @@ class Images(Finite):
 
     @property
     def _moments(self) -> tuple[Tensor, Tensor]:
-        return _measure(self._shelf, self.standardise, self.shape)
+        return _compute_moments(self._shelf, self.standardise, self.shape)
 
     @property
     def levels(self) -> tuple[Tensor, Tensor] | None:
@@ -59,7 +59,7 @@ class Images(Finite):
         return -mean / deviation, (255 - mean) / deviation
 
     def labels(self, *, training: bool) -> Tensor:
-        found = _label(self._shelf, "train" if training else "test")
+        found = _read_labels(self._shelf, "train" if training else "test")
         return found[: self.limit] if training else found
 
     def take(self, rows: Tensor, *, training: bool) -> Tensor:
@@ -104,7 +104,7 @@ class Published(Images):
     def fetch(cls, downloads: Path, tell: Tell, source: str) -> Path:
         """The files of a source, fetched to the folder `downloads`."""
         path = downloads / cls.address.rpartition("/")[2]
-        return download(cls.address, path, sha256=cls.sha256, size=cls.size, tell=tell)
+        return download_file(cls.address, path, sha256=cls.sha256, size=cls.size, tell=tell)
 
     @classmethod
     @abstractmethod
@@ -136,13 +136,13 @@ class Published(Images):
 
         Without a source they are tried in turn; about.json says which one it was.
         """
-        downloads = data.root() / "downloads"
+        downloads = data.find_data_folder() / "downloads"
         source, path = ("yours", origin) if origin else self._fetch_any(downloads, tell, source)
         bundle = Bundle(path)
         try:
             about = {"data": self.kind(), "origin": path.name, "source": source, "licence": self.licence}
             about["note"] = self._compare(origin)
-            shelf.write(self.folder(), self.read(bundle), self.form, about)
+            shelf.write_shelf(self.folder(), self.read(bundle), self.form, about)
         except UsageError as error:
             raise UsageError(f"{self.kind()} from {path}: {error}") from None
         finally:
@@ -160,7 +160,7 @@ def open_shelf(folder: Path) -> shelf.Shelf:
 
 
 @lru_cache(maxsize=8)
-def _measure(files: shelf.Shelf, standardise: str, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+def _compute_moments(files: shelf.Shelf, standardise: str, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """Mean and standard deviation for each feature, float32."""
     mean, variance = (part.reshape(shape) for part in files.moments)
     if standardise == "channel":
@@ -174,12 +174,12 @@ def _measure(files: shelf.Shelf, standardise: str, shape: tuple[int, ...]) -> tu
 
 
 @lru_cache(maxsize=16)
-def _label(files: shelf.Shelf, split: str) -> Tensor:
+def _read_labels(files: shelf.Shelf, split: str) -> Tensor:
     """The labels as torch wants them."""
     return torch.from_numpy(files.labels[split]).long()
 
 
-def decode(content: bytes, name: str, mode: Literal["RGB", "L"], side: int | None = None) -> np.ndarray:
+def decode_image(content: bytes, name: str, mode: Literal["RGB", "L"], side: int | None = None) -> np.ndarray:
     """An image file as (channels, height, width), uint8; with `side`, its middle square scaled to side × side."""
     import io
     import warnings

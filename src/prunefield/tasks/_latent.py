@@ -39,12 +39,12 @@ class Latent(Discrimination):
 
     def correlate(self, label: int) -> Tensor:
         """The covariance of site 0 of z with every site, shape `shape`."""
-        return fields.correlate(self.size, self.lengthscales[label], self.dimensions)
+        return fields.correlate_sites(self.size, self.lengthscales[label], self.dimensions)
 
     def draw_latent(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
         """The field z for each label, shape (n, sites)."""
         roots = _stack_roots(self.size, self.lengthscales)
-        return fields.sample(labels, roots, dimensions=self.dimensions, generator=generator)
+        return fields.draw_fields(labels, roots, dimensions=self.dimensions, generator=generator)
 
     def correlate_noise(self, noise: Tensor, labels: Tensor) -> Tensor:
         """The fields that rows of white noise of shape (n, sites) become."""
@@ -54,4 +54,4 @@ class Latent(Discrimination):
 @cache
 def _stack_roots(size: int, lengthscales: tuple[float, ...]) -> Tensor:
     """The square roots of the covariances on the ring, shape (classes, size, size)."""
-    return torch.stack([fields.root(size, lengthscale) for lengthscale in lengthscales])
+    return torch.stack([fields.root_covariance(size, lengthscale) for lengthscale in lengthscales])

@@ -28,12 +28,12 @@ class Own(Images):
     @property
     def origin(self) -> Path:
         """Where the files are."""
-        return data.root() / self.path
+        return data.find_data_folder() / self.path
 
     def folder(self) -> Path:
         names = self.model_dump(mode="json", exclude={"limit", "standardise"})
         key = json.dumps([self.kind(), str(self.origin.resolve()), names], sort_keys=True)
-        return data.root() / "own" / f"{self.kind()}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+        return data.find_data_folder() / "own" / f"{self.kind()}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
     @abstractmethod
     def files(self) -> list[Path]:
@@ -72,7 +72,9 @@ class Own(Images):
         if not (folder / shelf.ABOUT).exists():
             form, parts = self.read()
             try:
-                shelf.write(folder, parts, form, {"data": self.kind(), "stamps": stamps, "content": self._digest()})
+                shelf.write_shelf(
+                    folder, parts, form, {"data": self.kind(), "stamps": stamps, "content": self._digest()}
+                )
             except UsageError as error:
                 raise UsageError(f"{origin}: {error}") from None
         found = open_shelf(folder)

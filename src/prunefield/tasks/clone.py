@@ -11,7 +11,7 @@ from torch import Tensor
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.tasks import Batch, Finite, Task, balanced, choose_balanced
+from prunefield.tasks import Batch, Finite, Task, choose_balanced, draw_balanced
 from prunefield.tasks.leaves import Leaves
 
 WHITE = 255
@@ -69,7 +69,7 @@ class Clone(Task):
 
     def draw(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
         """One example of each label, shape (n, features): one product for each class that occurs and each channel."""
-        factor, noise, unit, black = _fit(self)  # pyright: ignore[reportArgumentType]
+        factor, noise, unit, black = _fit_clone(self)  # pyright: ignore[reportArgumentType]
         _, channels, count, pixels = factor.shape
         order = labels.argsort(stable=True)
         z = torch.randn(channels, len(labels), count, generator=generator)
@@ -102,7 +102,7 @@ class Fit(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def _fit(clone: Clone) -> Fit:
+def _fit_clone(clone: Clone) -> Fit:
     """Fitted once in a process for each setting."""
     task, n = clone.of, clone.per_class
     levels = task.levels
@@ -116,7 +116,7 @@ def _fit(clone: Clone) -> Fit:
     pixels = math.prod(task.shape) // channels
     factor = torch.empty(task.classes, channels, min(n, pixels) + 1, pixels)
     variance = torch.empty(task.classes, channels)
-    for label, x in enumerate(_examples(clone)):
+    for label, x in enumerate(_draw_classes(clone)):
         grey = x.sub_(black).div_(unit).view(n, channels, pixels).transpose(0, 1)
         factor[label, :, -1] = mean = grey.mean(1)
         centred = grey.sub_(mean[:, None]).div_(math.sqrt(n - 1))
@@ -128,11 +128,11 @@ def _fit(clone: Clone) -> Fit:
     return Fit(factor, noise.T, unit, black)
 
 
-def _examples(clone: Clone) -> Iterator[Tensor]:
+def _draw_classes(clone: Clone) -> Iterator[Tensor]:
     """The examples of each class, (n, features); of a finite task only those of one class are held at a time."""
     task, n, stream = clone.of, clone.per_class, seeds.generator(clone.seed, "clone")
     if not isinstance(task, Finite):
-        yield from balanced(task, n, generator=stream, training=True).x.split(n)
+        yield from draw_balanced(task, n, generator=stream, training=True).x.split(n)
         return
     rows = choose_balanced(task, n, generator=stream, training=True)
     if len(rows) < n * task.classes:

@@ -70,13 +70,13 @@ class Ising(Discrimination):
         """E[xᵢxⱼ] = (aᵈ + aᴺ⁻ᵈ)/(1 + aᴺ), a = tanh J, d = |i−j|."""
         a = torch.tensor(self.couplings[label], dtype=torch.float64).tanh()
         distance = fields.measure_distances(self.size)
-        return fields.wrap((a**distance + a ** (self.size - distance)) / (1 + a**self.size))
+        return fields.make_circulant((a**distance + a ** (self.size - distance)) / (1 + a**self.size))
 
     def kurtosis(self) -> float:
         return 1.0
 
     def amplifier(self, a: Tensor) -> Tensor:
-        return amplifier.hypercube(a)
+        return amplifier.amplify_hypercube(a)
 
     def cdf(self, x: Tensor) -> Tensor:
         return ((x >= -1).to(torch.float64) + (x >= 1)) / 2

@@ -105,21 +105,21 @@ class Leaves(Task):
         colours = (leaves[..., 5:] - mean) / deviation
         # Torch's memory is aligned as numpy's is not, and a product's last bits may depend on that.
         images = torch.full((len(leaves), *self.shape), -mean / deviation)
-        _painter()(leaves[..., :5].contiguous().numpy(), colours.contiguous().numpy(), images.numpy())
+        _compile_painter()(leaves[..., :5].contiguous().numpy(), colours.contiguous().numpy(), images.numpy())
         return images.flatten(1)
 
 
 @cache
-def _painter() -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
+def _compile_painter() -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
     from numba import njit  # half a second, so only for those who paint
 
     try:
-        return njit(cache=True)(_paint)
+        return njit(cache=True)(_paint_leaves)
     except RuntimeError:  # no folder for the cache can be written: compile again in every process
-        return njit(_paint)
+        return njit(_paint_leaves)
 
 
-def _paint(leaves: np.ndarray, colours: np.ndarray, images: np.ndarray) -> None:
+def _paint_leaves(leaves: np.ndarray, colours: np.ndarray, images: np.ndarray) -> None:
     side = images.shape[2]
     free = np.empty((side, side), dtype=np.bool_)
     for image in range(len(leaves)):

@@ -49,14 +49,14 @@ class Nlgp(Latent):
 
     def covariance(self, label: int) -> Tensor:
         """E[xᵢxⱼ] = asin(q C)/asin(q), q = 2g²/(1+2g²), C the covariance of z."""
-        return fields.wrap(torch.asin(self._gain * self.correlate(label)) / math.asin(self._gain))
+        return fields.make_circulant(torch.asin(self._gain * self.correlate(label)) / math.asin(self._gain))
 
     def kurtosis(self) -> float:
         """E x⁴ by quadrature: four arcs of a sphere have no closed form."""
         return _integrate_fourth(self.g, self._gain)
 
     def amplifier(self, a: Tensor) -> Tensor:
-        return amplifier.integrate(a, self.squash)
+        return amplifier.integrate_amplifier(a, self.squash)
 
     def cdf(self, x: Tensor) -> Tensor:
         return torch.special.ndtr(torch.erfinv((x * self._top).clamp(-1, 1)) / self.g)

@@ -14,37 +14,37 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from prunefield.theory.fields import transform
+from prunefield.theory.fields import find_eigenvalues
 
 
-def compare(short: Tensor, long: Tensor) -> Tensor:
+def compare_spectra(short: Tensor, long: Tensor) -> Tensor:
     """The ratios rₖ = λₖ(Σ₀)/λₖ(Σ₁) of Proposition 3.3, shape (N // 2 + 1,).
 
-    >>> from prunefield.theory.fields import correlate, wrap
-    >>> short, long = (wrap(correlate(40, xi)) for xi in (1.0, 3.0))
-    >>> [round(float(r), 3) for r in compare(short, long)[:2]]  # near (ξ₀/ξ₁) exp((πk/N)²(ξ₁² − ξ₀²))
+    >>> from prunefield.theory.fields import correlate_sites, make_circulant
+    >>> short, long = (make_circulant(correlate_sites(40, xi)) for xi in (1.0, 3.0))
+    >>> [round(float(r), 3) for r in compare_spectra(short, long)[:2]]  # near (ξ₀/ξ₁) exp((πk/N)²(ξ₁² − ξ₀²))
     [0.333, 0.35]
     """
-    return transform(short[0]) / transform(long[0])
+    return find_eigenvalues(short[0]) / find_eigenvalues(long[0])
 
 
-def separate(short: Tensor, long: Tensor) -> float:
+def separate_ratios(short: Tensor, long: Tensor) -> float:
     """The smallest relative difference of two ratios: above 0 the condition of Proposition 3.3 holds."""
-    ordered = compare(short, long).sort().values
+    ordered = compare_spectra(short, long).sort().values
     return float((ordered.diff() / ordered[1:]).min())
 
 
-def settle(short: Tensor, long: Tensor, mean: float) -> Tensor:
+def find_amplitudes(short: Tensor, long: Tensor, mean: float) -> Tensor:
     """The amplitude of the sinusoid of each frequency that is a steady state, shape (N // 2 + 1,); `mean` is m = E|X|.
 
     |v| = m√λ₁/(λ₀ + λ₁) in the orthonormal basis: √(1/N)|v| for the frequencies 0 and N/2, else √(2/N)|v|.
 
-    >>> from prunefield.theory.fields import correlate, wrap
-    >>> short, long = (wrap(correlate(40, xi)) for xi in (1.0, 3.0))
-    >>> settle(short, long, 0.79788)[:2].round(decimals=4).tolist()  # a Gaussian: m = √(2/π)
+    >>> from prunefield.theory.fields import correlate_sites, make_circulant
+    >>> short, long = (make_circulant(correlate_sites(40, xi)) for xi in (1.0, 3.0))
+    >>> find_amplitudes(short, long, 0.79788)[:2].round(decimals=4).tolist()  # a Gaussian: m = √(2/π)
     [0.041, 0.0589]
     """
-    low, high = transform(short[0]), transform(long[0])
+    low, high = find_eigenvalues(short[0]), find_eigenvalues(long[0])
     size = len(short)
     doubled = torch.full_like(low, 2.0)
     doubled[0] = 1.0
@@ -53,30 +53,30 @@ def settle(short: Tensor, long: Tensor, mean: float) -> Tensor:
     return mean * (doubled / size * high).sqrt() / (low + high)
 
 
-def destabilise(short: Tensor, long: Tensor) -> Tensor:
+def find_growth_rates(short: Tensor, long: Tensor) -> Tensor:
     """The rate ½ λ₁ⱼ (rₖ − rⱼ) at which frequency j grows at the steady state of k, shape (k, j); it does not need m.
 
     Only the frequency with the smallest ratio has no positive rate: it wins.
 
-    >>> from prunefield.theory.fields import correlate, wrap
-    >>> short, long = (wrap(correlate(40, xi)) for xi in (1.0, 3.0))
-    >>> round(float(destabilise(short, long)[1, 0]), 4)
+    >>> from prunefield.theory.fields import correlate_sites, make_circulant
+    >>> short, long = (make_circulant(correlate_sites(40, xi)) for xi in (1.0, 3.0))
+    >>> round(float(find_growth_rates(short, long)[1, 0]), 4)
     0.0448
     """
-    ratios = compare(short, long)
-    return transform(long[0]) * (ratios[:, None] - ratios) / 2
+    ratios = compare_spectra(short, long)
+    return find_eigenvalues(long[0]) * (ratios[:, None] - ratios) / 2
 
 
-def win(short: Tensor, long: Tensor) -> int:
+def find_stable_frequency(short: Tensor, long: Tensor) -> int:
     """The frequency of the one stable steady state, which has the smallest ratio."""
-    return int(compare(short, long).argmin())
+    return int(compare_spectra(short, long).argmin())
 
 
-def linearise(amplifier: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+def linearise_amplifier(amplifier: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     """The amplifier a ↦ φ(1)·a that makes Eq. 5 exact for elliptical data with the marginal of φ.
 
-    >>> from prunefield.theory.amplifier import hypercube
-    >>> linearise(hypercube)(torch.tensor(0.25)).item()
+    >>> from prunefield.theory.amplifier import amplify_hypercube
+    >>> linearise_amplifier(amplify_hypercube)(torch.tensor(0.25)).item()
     0.25
     """
     mean = float(amplifier(torch.tensor(1.0, dtype=torch.float64)))

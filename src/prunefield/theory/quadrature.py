@@ -20,19 +20,19 @@ def half_normal(depth: int = 24) -> tuple[Tensor, Tensor]:
     3.0
     """
     edges = [0.0] + [2.0**-power for power in range(depth, 0, -1)] + [1, 2, 3, 4, 5, 6, 7.5, 9, 11, 13]
-    return _weigh(np.array(edges), 10)
+    return _weigh_nodes(np.array(edges), 10)
 
 
 @cache
 def long_half_normal() -> tuple[Tensor, Tensor]:
     """The same up to where the tail underflows, fine enough for Hermite polynomials of a high degree."""
-    return _weigh(np.concatenate([[0.0], 2.0 ** -np.arange(20, 1, -1.0), np.arange(0.5, FAR + 0.1, 0.5)]), 16)
+    return _weigh_nodes(np.concatenate([[0.0], 2.0 ** -np.arange(20, 1, -1.0), np.arange(0.5, FAR + 0.1, 0.5)]), 16)
 
 
-def panels(edges: np.ndarray, order: int) -> tuple[Tensor, Tensor]:
+def place_nodes(edges: np.ndarray, order: int) -> tuple[Tensor, Tensor]:
     """Gauss–Legendre nodes and weights of every panel between `edges`, shape ((edges − 1) · order,).
 
-    >>> x, weights = panels(np.array([0.0, 1.0, 3.0]), 4)
+    >>> x, weights = place_nodes(np.array([0.0, 1.0, 3.0]), 4)
     >>> round(float((weights * x**2).sum()), 12)
     9.0
     """
@@ -42,6 +42,6 @@ def panels(edges: np.ndarray, order: int) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(nodes), torch.from_numpy((half * weights).ravel())
 
 
-def _weigh(edges: np.ndarray, order: int) -> tuple[Tensor, Tensor]:
-    nodes, weights = panels(edges, order)
+def _weigh_nodes(edges: np.ndarray, order: int) -> tuple[Tensor, Tensor]:
+    nodes, weights = place_nodes(edges, order)
     return nodes, weights * torch.exp(-nodes.square() / 2) * (2 / np.pi) ** 0.5

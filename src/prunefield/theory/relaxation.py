@@ -74,7 +74,7 @@ class Dense:
         return pulled / (size * self.scale).clamp(min=1e-300)
 
 
-def relax(
+def relax_fields(
     start: Tensor,
     times: Sequence[float],
     covariances: Torus | Dense,
@@ -89,9 +89,9 @@ def relax(
     field where it is largest.
 
     >>> from prunefield.theory import amplifier, fields
-    >>> rows = [fields.correlate(40, xi) for xi in (1.0, 3.0)]
+    >>> rows = [fields.correlate_sites(40, xi) for xi in (1.0, 3.0)]
     >>> start = 0.01 + 1e-3 * torch.cos(torch.arange(40, dtype=torch.float64))
-    >>> path = relax(start[None], [1000.0], Torus(*rows, 1), amplifier.gaussian)
+    >>> path = relax_fields(start[None], [1000.0], Torus(*rows, 1), amplifier.amplify_gaussian)
     >>> path[-1, 0].round(decimals=3).unique().tolist()  # flat, as elliptical data end
     [0.041]
     """
@@ -101,11 +101,11 @@ def relax(
         return covariances.analyse(covariances.scale * amplifier(covariances.pull(modes))) / 2
 
     u, now, step, found = covariances.analyse(start), 0.0, FIRST, []
-    force, length, factors = drive(u), 0.0, (_weigh(covariances.rates),) * 2
+    force, length, factors = drive(u), 0.0, (_compute_phis(covariances.rates),) * 2
     for _ in range(LIMIT):
         if (least := min(step, times[len(found)] - now)) != length:
             length = least
-            factors = _weigh(covariances.rates * (length / 4)), _weigh(covariances.rates * (length / 2))
+            factors = _compute_phis(covariances.rates * (length / 4)), _compute_phis(covariances.rates * (length / 2))
         (half, h1, h2, _), (whole, f1, f2, f3) = factors
         early = drive(half * u + (length / 2) * h1 * force)
         later = drive(half * u + length * ((h1 / 2 - h2) * force + h2 * early))
@@ -113,8 +113,8 @@ def relax(
         fresh = (f1 - 3 * f2 + 4 * f3) * force + (2 * f2 - 4 * f3) * (early + later) + (4 * f3 - f2) * last
         fresh = whole * u + length * fresh
         after = drive(fresh)
-        wrong = _measure(length * (4 * f3 - f2) * (after - last), axes)
-        error = float((wrong / _measure(fresh, axes).clamp(min=1e-300)).max())
+        wrong = _measure_norm(length * (4 * f3 - f2) * (after - last), axes)
+        error = float((wrong / _measure_norm(fresh, axes).clamp(min=1e-300)).max())
         if error <= tolerance:
             u, force, now = fresh, after, now + length
             if now >= times[len(found)] * (1 - 1e-12):
@@ -127,7 +127,7 @@ def relax(
     raise RunError(f"the flow did not reach t = {times[-1]:g} within {LIMIT} steps (it stopped at {now:g})")
 
 
-def _weigh(decay: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _compute_phis(decay: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """e⁻ˣ, φ₁(−x) = (1 − e⁻ˣ)/x, φ₂ = (1 − φ₁)/x and φ₃ = (½ − φ₂)/x; by their series where x < 0.5."""
     small = decay < 0.5
     safe = torch.where(small, 1.0, decay)
@@ -139,5 +139,5 @@ def _weigh(decay: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return torch.exp(-decay), torch.where(small, 1 - decay * two, one), two, third
 
 
-def _measure(modes: Tensor, axes: tuple[int, ...]) -> Tensor:
+def _measure_norm(modes: Tensor, axes: tuple[int, ...]) -> Tensor:
     return modes.abs().square().sum(axes).sqrt()

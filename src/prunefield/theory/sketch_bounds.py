@@ -86,7 +86,7 @@ def printed_bound(w0: Tensor, w: Tensor, s: int) -> Tensor:
     >>> round(printed_bound(w0, w, 1).item(), 3)
     4.01
     """
-    return _bound(w0, w, s, lambda delta, size: delta.square().sum(-1) / size.amax(-1))
+    return _compute_bound(w0, w, s, lambda delta, size: delta.square().sum(-1) / size.amax(-1))
 
 
 def minimum_bound(w0: Tensor, w: Tensor, s: int) -> Tensor:
@@ -98,7 +98,7 @@ def minimum_bound(w0: Tensor, w: Tensor, s: int) -> Tensor:
     >>> round(minimum_bound(w0, w, 1).item(), 2)
     102.01
     """
-    return _bound(w0, w, s, lambda delta, size: _quotient(delta.square().sum(-1), size.amin(-1)))
+    return _compute_bound(w0, w, s, lambda delta, size: _divide_safely(delta.square().sum(-1), size.amin(-1)))
 
 
 def sum_bound(w0: Tensor, w: Tensor, s: int, n: int) -> Tensor:
@@ -108,7 +108,7 @@ def sum_bound(w0: Tensor, w: Tensor, s: int, n: int) -> Tensor:
     >>> round(sum_bound(w0, w, 1, 8).item(), 2)
     95.84
     """
-    return norm_constant(n) * _bound(w0, w, s, lambda delta, size: _quotient(delta.square(), size).sum(-1))
+    return norm_constant(n) * _compute_bound(w0, w, s, lambda delta, size: _divide_safely(delta.square(), size).sum(-1))
 
 
 def mixture_bound(w0: Tensor, w: Tensor, s: int, n: int, alpha: float) -> Tensor:
@@ -124,12 +124,12 @@ def mixture_bound(w0: Tensor, w: Tensor, s: int, n: int, alpha: float) -> Tensor
     return (torch.minimum(moment / (1 - alpha), w.shape[-1] / alpha * power) - power) / s
 
 
-def _bound(w0: Tensor, w: Tensor, s: int, first) -> Tensor:
+def _compute_bound(w0: Tensor, w: Tensor, s: int, first) -> Tensor:
     size, delta = w0.double().abs(), w.double() - w0.double()
     total = size.sum(-1)
     return total / s * (first(delta, size) + 2 * delta.abs().sum(-1) + total)
 
 
-def _quotient(above: Tensor, below: Tensor) -> Tensor:
+def _divide_safely(above: Tensor, below: Tensor) -> Tensor:
     """above / below, with 0/0 = 0: a weight that neither starts nor ends anywhere costs nothing."""
     return torch.where(above > 0, above / below, 0)

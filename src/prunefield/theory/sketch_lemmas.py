@@ -18,7 +18,7 @@ def optimal_error(x: Tensor, w: Tensor, s: int) -> Tensor:
     >>> optimal_error(torch.ones(2, 1), torch.tensor([2.0, 2.0]), 1).item()
     0.0
     """
-    return (_total(x, w).square() - _features(x, w).square().sum(-1)) / s
+    return (_sum_importances(x, w).square() - _compute_features(x, w).square().sum(-1)) / s
 
 
 def unsquared_error(x: Tensor, w: Tensor, s: int) -> Tensor:
@@ -27,7 +27,7 @@ def unsquared_error(x: Tensor, w: Tensor, s: int) -> Tensor:
     >>> [round(unsquared_error(torch.ones(2, 1), torch.full((2,), w), 1).item(), 6) for w in (2.0, 0.1)]
     [12.0, -0.16]
     """
-    return (_total(x, w).square() - _features(x, w).norm(dim=-1)) / s
+    return (_sum_importances(x, w).square() - _compute_features(x, w).norm(dim=-1)) / s
 
 
 def start_bound(w: Tensor, s: int) -> Tensor:
@@ -70,7 +70,7 @@ def feature_moments(x: Tensor, w: Tensor, p: Tensor, s: int) -> tuple[Tensor, Te
     x, w, p = x.double(), w.double(), p.double()
     inside = torch.where(p > 0, w, 0)
     second = torch.matmul((inside.square() / torch.where(p > 0, p, 1)).unsqueeze(-2), x.square()).squeeze(-2)
-    mean = _features(x, inside)
+    mean = _compute_features(x, inside)
     return mean, (second - mean.square()) / s
 
 
@@ -145,9 +145,9 @@ def enumerate_moments(x: Tensor, w: Tensor, p: Tensor, s: int) -> dict[str, Tens
     }
 
 
-def _total(x: Tensor, w: Tensor) -> Tensor:
+def _sum_importances(x: Tensor, w: Tensor) -> Tensor:
     return (x.double().norm(dim=-1) * w.double().abs()).sum(-1)
 
 
-def _features(x: Tensor, w: Tensor) -> Tensor:
+def _compute_features(x: Tensor, w: Tensor) -> Tensor:
     return torch.matmul(w.double().unsqueeze(-2), x.double()).squeeze(-2)

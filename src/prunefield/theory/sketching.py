@@ -10,10 +10,10 @@ from torch import Tensor
 from prunefield.core.errors import UsageError
 
 
-def probabilities(w: Tensor, x: Tensor | None = None) -> Tensor:
+def optimal_probabilities(w: Tensor, x: Tensor | None = None) -> Tensor:
     """The optimal sampling probabilities p_i = ‖X_(i)‖|w_i| / Σ_j ‖X_(j)‖|w_j| (Eq. 2); without `x`, equal norms.
 
-    >>> probabilities(torch.tensor([3.0, -1.0])).tolist()
+    >>> optimal_probabilities(torch.tensor([3.0, -1.0])).tolist()
     [0.75, 0.25]
     """
     importance = w.double().abs() if x is None else w.double().abs() * x.double().norm(dim=-1)
@@ -23,10 +23,10 @@ def probabilities(w: Tensor, x: Tensor | None = None) -> Tensor:
     return importance / total
 
 
-def defend(p: Tensor, alpha: float) -> Tensor:
+def mix_uniform(p: Tensor, alpha: float) -> Tensor:
     """The defensive mixture (1 − α)·p + α/d, which gives every weight a positive probability; not in the paper.
 
-    >>> defend(torch.tensor([1.0, 0.0]), 0.5).tolist()
+    >>> mix_uniform(torch.tensor([1.0, 0.0]), 0.5).tolist()
     [0.75, 0.25]
     """
     if not 0 <= alpha <= 1:
@@ -64,7 +64,7 @@ def expected_error(x: Tensor, w: Tensor, p: Tensor, s: int) -> Tensor:
     reached = p > 0
     inside = torch.where(reached, w, 0)
     second = (x.square().sum(-1) * inside.square() / torch.where(reached, p, 1)).sum(-1)
-    return _power(x, w - inside) + (second - _power(x, inside)) / s
+    return _square_features(x, w - inside) + (second - _square_features(x, inside)) / s
 
 
 def enumerate_error(x: Tensor, w: Tensor, p: Tensor, s: int) -> Tensor:
@@ -76,7 +76,7 @@ def enumerate_error(x: Tensor, w: Tensor, p: Tensor, s: int) -> Tensor:
     """
     x, w, p = x.double(), w.double(), p.double()
     masks, chances = enumerate_masks(p, s)
-    return (chances * _power(x.unsqueeze(-3), w.unsqueeze(-2) * (1 - masks))).sum(-1)
+    return (chances * _square_features(x.unsqueeze(-3), w.unsqueeze(-2) * (1 - masks))).sum(-1)
 
 
 def enumerate_masks(p: Tensor, s: int) -> tuple[Tensor, Tensor]:
@@ -94,6 +94,6 @@ def enumerate_masks(p: Tensor, s: int) -> tuple[Tensor, Tensor]:
     return masks, p[..., picks].prod(-1)
 
 
-def _power(x: Tensor, w: Tensor) -> Tensor:
+def _square_features(x: Tensor, w: Tensor) -> Tensor:
     """‖Xᵀw‖²."""
     return torch.matmul(w.unsqueeze(-2), x).squeeze(-2).square().sum(-1)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from prunefield.core.errors import RunError
-from prunefield.theory.fields import transform
+from prunefield.theory.fields import find_eigenvalues
 
 
 class Steady(NamedTuple):
@@ -44,14 +44,14 @@ def find_steady(
     stable, and a point that does not move solves φ(…) = (Σ₀ + Σ₁)w exactly.
 
     >>> from prunefield.theory import amplifier, fields
-    >>> short, long = (fields.correlate(40, xi) for xi in (1.0, 3.0))
+    >>> short, long = (fields.correlate_sites(40, xi) for xi in (1.0, 3.0))
     >>> site = torch.arange(40, dtype=torch.float64)
-    >>> found = find_steady(0.01 + 1e-3 * torch.cos(site), short, long, amplifier.gaussian)
+    >>> found = find_steady(0.01 + 1e-3 * torch.cos(site), short, long, amplifier.amplify_gaussian)
     >>> found.weights.round(decimals=4).unique().tolist()  # flat, as all elliptical data end
     [0.041]
     """
     size = len(long)
-    pull, drag = transform(long.to(torch.float64)), transform((short + long).to(torch.float64))
+    pull, drag = find_eigenvalues(long.to(torch.float64)), find_eigenvalues((short + long).to(torch.float64))
     w, residual = start.to(torch.float64), float("inf")
     for step in range(1, limit + 1):
         modes = torch.fft.rfft(w)

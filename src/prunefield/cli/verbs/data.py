@@ -122,13 +122,13 @@ def get(args: Namespace) -> int:
 
 def verify(args: Namespace) -> int:
     """Compares every byte with the recorded SHA-256."""
-    from prunefield.data.shelf import ABOUT, problems
+    from prunefield.data.shelf import ABOUT, find_problems
 
     tasks = [_find(name) for name in args.names or _published()]
     if not args.names:
         tasks = [task for task in tasks if (task.folder() / ABOUT).exists()]
     rows = [
-        {"data": task.kind(), "folder": str(folder), "problems": problems(folder), "note": _note(task)}
+        {"data": task.kind(), "folder": str(folder), "problems": find_problems(folder), "note": _note(task)}
         for task, folder in ((task, task.folder()) for task in tasks)
     ]
     if args.json:
