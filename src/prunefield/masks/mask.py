@@ -55,7 +55,7 @@ class Mask(Mapping[str, Tensor]):
         density: Density,
         *,
         scope: Scope = "global",
-        within: "Mask | None" = None,
+        start: "Mask | None" = None,
         floor: int = 0,
     ) -> Self:
         """Keeps the largest scores: N − int((1 − density)·N) of all N weights, allocated to the layers by `scope`.
@@ -63,11 +63,11 @@ class Mask(Mapping[str, Tensor]):
         `global`: one threshold. `layer`: the rule above for each layer. `uniform` and `erk`:
         `selection.allocate_weights`. Of
         equal scores the one with the lower index is kept (layers in the order of `scores`), so that a mask of lower
-        density is contained in every denser one of the same scores. What `within` has pruned stays pruned, and no layer
+        density is contained in every denser one of the same scores. What `start` has pruned stays pruned, and no layer
         keeps fewer than `floor` weights (or all that it has). A layer whose scores are all zero is refused, as they
-        could only be ranked by index; with `within`, which may have disconnected the layer, it is accepted.
+        could only be ranked by index; with `start`, which may have disconnected the layer, it is accepted.
         """
-        flat, alive = check_scores(scores, dead=within is not None), _alive(scores, within)
+        flat, alive = check_scores(scores, dead=start is not None), _alive(scores, start)
         kept = select_weights(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
         return cls({name: part.reshape(scores[name].shape) for name, part in kept.items()})
 
@@ -79,7 +79,7 @@ class Mask(Mapping[str, Tensor]):
         *,
         generator: torch.Generator,
         scope: Scope = "global",
-        within: "Mask | None" = None,
+        start: "Mask | None" = None,
         floor: int = 0,
         reduce: Reduction | None = None,
         alpha: float = 0.0,
@@ -91,7 +91,7 @@ class Mask(Mapping[str, Tensor]):
         into probabilities, `alpha` mixes them with uniform ones (`selection.compute_probabilities`). A layer with
         fewer than n_ℓ positive probabilities is filled up by index, with a warning.
         """
-        flat, alive = check_scores(scores, dead=within is not None), _alive(scores, within)
+        flat, alive = check_scores(scores, dead=start is not None), _alive(scores, start)
         hard = select_weights(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
         kept = {}
         for name, values in flat.items():
@@ -240,11 +240,11 @@ def _shapes(scores: Mapping[str, Tensor]) -> dict[str, torch.Size]:
     return {name: score.shape for name, score in scores.items()}
 
 
-def _alive(scores: Mapping[str, Tensor], within: Mask | None) -> dict[str, Tensor]:
-    """The flat masks of the layers of which `within` has pruned something."""
-    if within is None:
+def _alive(scores: Mapping[str, Tensor], start: Mask | None) -> dict[str, Tensor]:
+    """The flat masks of the layers of which `start` has pruned something."""
+    if start is None:
         return {}
-    known = {name: kept for name, kept in within.items() if name in scores}
+    known = {name: kept for name, kept in start.items() if name in scores}
     _compare(known, _shapes(scores), "the scores")
     return {name: kept.flatten() for name, kept in known.items() if not kept.numpy().all()}
 

@@ -45,7 +45,7 @@ def find_collapse(
 ) -> Collapse:
     """Checks whether the output depends on positive inputs when all weights are positive and masked.
 
-    `inputs` are the shape of one, or a list of batches as `schedules.shrink` takes them; tokens count by their
+    `inputs` are the shape of one, or a list of batches as `prune` takes them; tokens count by their
     embeddings. Layers become weighted means of their inputs and normalisations nothing, so that no activation
     saturates.
 

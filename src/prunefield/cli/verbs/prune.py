@@ -95,7 +95,7 @@ def execute(args: Namespace) -> int:
     from prunefield.cli.screen import count_iterations
     from prunefield.core.seeds import generator
     from prunefield.masks.mask import Mask
-    from prunefield.pruning.schedules import shrink
+    from prunefield.pruning.iterations import prune
     from prunefield.scores import Score
 
     torch.set_num_threads(1)
@@ -112,8 +112,8 @@ def execute(args: Namespace) -> int:
     how = {key: getattr(args, key) for key in ("iterations", "schedule", "scope", "sample", "reduce", "alpha", "floor")}
     try:
         with count_iterations(f"{score.kind()} of {args.model}") as tell:
-            how |= {"mask": old, "check": False, "progress": tell}
-            mask = shrink(net, score, args.density, draw, generator=generator(args.seed, "mask"), **how)
+            how |= {"start": old, "check": False, "progress": tell}
+            mask = prune(net, score, args.density, draw, generator=generator(args.seed, "mask"), **how)
     except Error:
         raise
     except Exception as error:  # whatever the user's own code raises
