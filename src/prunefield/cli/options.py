@@ -94,22 +94,7 @@ def engine_of(args: Namespace) -> "Engine":
     """The engine that --engine and --jobs ask for."""
     from prunefield.engines import Engine
 
-    return Engine.parse(settings_of(args.engine if args.jobs is None else f"{args.engine},jobs={args.jobs}"))
-
-
-def settings_of(text: str) -> dict[str, Any]:
-    """NAME[,KEY=VALUE…] as a table: the one reader of it, for tasks, scores and engines.
-
-    >>> settings_of("snip,skip=[1, 2],mode=train")
-    {'kind': 'snip', 'skip': [1, 2], 'mode': 'train'}
-    """
-    from prunefield.lab.study import change, split_settings
-
-    kind, *settings = split_settings(text)
-    table: dict[str, Any] = {"kind": kind}
-    for setting in settings:
-        change(table, setting)
-    return table
+    return Engine.parse(args.engine if args.jobs is None else f"{args.engine},jobs={args.jobs}")
 
 
 def check_device(args: Namespace) -> str:

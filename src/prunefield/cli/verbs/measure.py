@@ -11,7 +11,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prunefield.cli.options import add_json, print_json, settings_of
+from prunefield.cli.options import add_json, print_json
 from prunefield.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def load(args: Namespace, layer: "Layer") -> "tuple[Tensor, Tensor]":
         chosen = torch.cat([torch.nonzero(y == label).flatten()[: args.per_class] for label in y.unique()])
         x, y = x[chosen], y[chosen]
     else:
-        task = Task.parse(settings_of(args.data))
+        task = Task.parse(args.data)
         check_demand(f"--per-class {args.per_class}", 4 * args.per_class * task.classes * prod(task.shape))
         x, y = draw_balanced(task, args.per_class, generator=generator(args.seed, "measure"))
     if x.shape[1] != layer.weight.shape[1]:

@@ -11,9 +11,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prunefield.cli.options import add_json, print_json, settings_of
+from prunefield.cli.options import add_json, print_json
 from prunefield.core.errors import UsageError
 from prunefield.core.names import modules
+from prunefield.core.settings import change_setting, read_settings
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -130,14 +131,13 @@ def load(args: Namespace) -> "tuple[Tensor, Tensor | None, tuple[int, ...]]":
     if path.suffix in (".npy", ".npz"):
         return _read(path)
     from prunefield.core.seeds import generator
-    from prunefield.lab.study import change
     from prunefield.tasks import Task
 
     if path.exists():
         raise UsageError(f"{path} is neither .npy nor .npz; save an array with numpy.save or numpy.savez(x=…, y=…)")
-    settings = settings_of(args.data)
+    settings = read_settings(args.data)
     for text in args.set:
-        change(settings, text)
+        change_setting(settings, text)
     task = Task.parse(settings)
     batch = task.sample(args.samples, generator=generator(args.seed, "data"))
     return batch.x, batch.y, task.shape

@@ -14,10 +14,11 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prunefield.cli.options import add_device, add_json, check_device, print_json, settings_of
+from prunefield.cli.options import add_device, add_json, check_device, print_json
 from prunefield.cli.verbs._networks import BUILT_IN, check_name, is_saved, load
 from prunefield.core.errors import Error, UsageError
 from prunefield.core.names import modules
+from prunefield.core.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,7 +101,7 @@ def execute(args: Namespace) -> int:
 
     torch.set_num_threads(1)
     check_name(args.model)
-    settings = settings_of(args.score)
+    settings = read_settings(args.score)
     if args.inputs and "inputs" in type(Score.parse(settings)).model_fields:
         settings.setdefault("inputs", "batch")  # who asks for inputs wants them used
     score, (task, shape) = Score.parse(settings), find_shape(args)
@@ -136,7 +137,7 @@ def find_shape(args: Namespace) -> "tuple[Task | None, tuple[int, ...]]":
 
     if is_saved(args.model):
         return None, ()
-    table = settings_of(args.inputs or "normal")
+    table = read_settings(args.inputs or "normal")
     if table["kind"] in MADE_UP and len(table) > 1:
         raise UsageError(f"--inputs {table['kind']} has no settings (got {args.inputs!r}); its shape is --shape")
     task = None if table["kind"] in MADE_UP else Task.parse(table)
@@ -165,7 +166,7 @@ def source(
 
     if not shape:  # only to be refused by the network, if the score runs it
         return lambda: [Batch(torch.zeros(1, 1), torch.zeros(1, dtype=torch.long))]
-    stream, kind = generator(args.seed, "inputs"), settings_of(args.inputs or "normal")["kind"]
+    stream, kind = generator(args.seed, "inputs"), read_settings(args.inputs or "normal")["kind"]
     classes, precise = try_on(net, shape), precision(net)
     if score.needs in ("nothing", "shape"):
         return [Batch(blank(net, shape), torch.zeros(1, dtype=torch.long))]
