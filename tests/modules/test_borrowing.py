@@ -13,7 +13,7 @@ from torch.nn.utils import parametrizations
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
 from prunefield.measures.collapse import find_collapse
-from prunefield.measures.flops import count_flops
+from prunefield.modules.flops import count_flops
 from prunefield.pruning.iterations import prune
 from prunefield.scores import Score
 from prunefield.tasks import Batch

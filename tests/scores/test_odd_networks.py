@@ -12,7 +12,7 @@ from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
 from prunefield.measures.collapse import find_collapse
-from prunefield.measures.flops import count_flops
+from prunefield.modules.flops import count_flops
 from prunefield.pruning.iterations import prune
 from prunefield.scores import Score, find_prunable
 from prunefield.scores.grasp import Grasp

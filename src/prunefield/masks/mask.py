@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from math import prod
 from pathlib import Path
 from typing import Self
 
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from prunefield.core.errors import UsageError
 from prunefield.core.files import checksum, write_whole
 from prunefield.core.sizes import check_safetensors
+from prunefield.masks.bits import pack, unpack
 from prunefield.masks.selection import (
     Density,
     Reduction,
@@ -26,6 +26,8 @@ from prunefield.masks.selection import (
     scatter_alive,
     select_weights,
 )
+from prunefield.masks.summary import Summary, summarise_mask
+from prunefield.modules.calls import Data
 from prunefield.modules.holding import Handle, hold_zeros, set_zeros
 from prunefield.modules.naming import layer_weights, name_parameters, walk_modules
 
@@ -122,7 +124,11 @@ class Mask(Mapping[str, Tensor]):
         return len(self._kept)
 
     def __repr__(self) -> str:
-        return f"Mask({len(self)} layers, {sum(self.counts().values())} of {self.total} weights)"
+        kept = sum(self.counts().values())
+        return f"Mask({len(self)} layers, {kept:,} of {self.total:,} weights, density {self.density:.4g})"
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mask):
@@ -152,6 +158,24 @@ class Mask(Mapping[str, Tensor]):
     def per_layer(self) -> dict[str, float]:
         """The density of each layer."""
         return {name: number / max(self[name].numel(), 1) for name, number in self.counts().items()}
+
+    def summary(
+        self, net: nn.Module | None = None, *, shape: Sequence[int] | None = None, data: Data = None
+    ) -> Summary:
+        """Weights, kept weights and density of each layer, as a table that prints and draws itself.
+
+        A network adds how many parameters there are in all; the shape of one input, or data as `prune` takes them, add
+        the operations (`flops`) of each layer for one input, dense and pruned.
+
+        >>> net = nn.Sequential(nn.Linear(4, 2), nn.ReLU(), nn.Linear(2, 1))
+        >>> print(Mask.keep({"0.weight": net[0].weight.abs()}, 0.25).summary(net, shape=(4,)))
+        2 of 8 weights, density 0.25; 13 parameters in all; 8 of 20 operations for one input
+           layer  weights  kept  density  flops  kept_flops
+        0.weight        8     2     0.25     16           4
+        """
+        if net is not None:
+            self._pairs(net)
+        return summarise_mask(self, net, shape, data)
 
     def shuffled(self, generator: torch.Generator) -> "Mask":
         """A uniformly random mask with the same count in each layer."""
@@ -249,27 +273,6 @@ def _alive(scores: Mapping[str, Tensor], start: Mask | None) -> dict[str, Tensor
     return {name: kept.flatten() for name, kept in known.items() if not kept.numpy().all()}
 
 
-def pack(kept: Tensor) -> Tensor:
-    """Eight entries of a boolean tensor in a byte."""
-    return torch.from_numpy(np.packbits(kept.cpu().flatten().numpy()))
-
-
-def unpack(bits: Tensor, shape: Sequence[int]) -> Tensor:
-    """The boolean tensor of a shape that `pack` has packed.
-
-    >>> unpack(pack(torch.tensor([[True, False, True]])), (1, 3)).tolist()
-    [[True, False, True]]
-    """
-    is_shape = all(type(side) is int and side >= 0 for side in shape) and prod(filter(None, shape)) < 2**63
-    if not is_shape or bits.dtype != torch.uint8 or bits.ndim != 1:
-        raise UsageError(
-            f"{bits.dtype} of shape {tuple(bits.shape)} are not the packed bits of a mask of shape {shape}"
-        )
-    if len(bits) != -(-prod(shape) // 8):  # what is missing would be zeros in memory, however many
-        raise UsageError(f"{len(bits)} bytes are not the bits of a mask of shape {tuple(shape)}")
-    return torch.from_numpy(np.unpackbits(bits.numpy(), count=prod(shape)).view(bool)).reshape(tuple(shape))
-
-
 def _compare(mask: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], what: str) -> None:
     """Refuses a mask whose names or shapes `shapes` does not have."""
     wrong = [
@@ -278,7 +281,8 @@ def _compare(mask: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], what:
         if shapes.get(name) != kept.shape
     ]
     if wrong:
-        raise UsageError(f"the mask is for another architecture: {'; '.join(wrong)}")
+        more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
+        raise UsageError(f"the mask is for another architecture: {'; '.join(wrong[:3])}{more}")
 
 
 def _digest(bits: Mapping[str, Tensor], shapes: Mapping[str, Sequence[int]] | None) -> str:

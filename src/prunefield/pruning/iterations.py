@@ -59,7 +59,7 @@ def prune(
 
     >>> net = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 2))
     >>> prune(net, "synflow", density=0.25, data=torch.ones(1, 8))
-    Mask(2 layers, 15 of 60 weights)
+    Mask(2 layers, 15 of 60 weights, density 0.25)
     """
     if sample not in get_args(Sampling):
         raise unknown("sampling", sample, get_args(Sampling))
