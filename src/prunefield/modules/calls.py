@@ -7,6 +7,7 @@ from inspect import signature
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -47,6 +48,7 @@ def take_batches(data: Data, needs: Needs, *, generator: torch.Generator) -> lis
         data = data()
     if needs == "nothing" or data is None:
         return []
+    data = _read_arrays(data)
     if _is_batch(data):
         return [data]
     if isinstance(data, Sequence) and not isinstance(data, str):
@@ -56,6 +58,13 @@ def take_batches(data: Data, needs: Needs, *, generator: torch.Generator) -> lis
     with keep_streams():
         seed_streams(generator.initial_seed())  # draws nothing, so that all forms of the same data score alike
         return list(data if needs == "all" else islice(data, 1))
+
+
+def _read_arrays(data: Data) -> Data:
+    """Arrays of numpy, alone or in a pair, as tensors."""
+    if isinstance(data, tuple | list) and any(isinstance(part, np.ndarray) for part in data):
+        return tuple(map(_read_arrays, data))
+    return torch.from_numpy(data) if isinstance(data, np.ndarray) else data
 
 
 def read_batches(batches: Sequence[Any]) -> list[Fed]:
