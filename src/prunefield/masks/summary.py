@@ -69,7 +69,7 @@ class Summary(Displayed):
         names, densities = [row["layer"] for row in self.layers], [row["density"] for row in self.layers]
         bars = axes.barh(range(len(names)), densities, color="0.45")
         axes.bar_label(bars, [f"{row['kept']:,} of {row['weights']:,}" for row in self.layers], padding=3)
-        axes.axvline(self.density, color="black", linestyle="--", linewidth=1)
+        axes.axvline(self.density, color="black", linestyle="--", linewidth=1, zorder=0)
         axes.set_yticks(range(len(names)), names)
         axes.invert_yaxis()
         axes.set(xlabel="density; dashed: of all layers", xlim=(0, 1.25 * max(densities, default=1) or 1))

@@ -91,12 +91,13 @@ class Measurement(Displayed):
 
     def draw(self, figure: "Figure") -> None:
         """The weights of the most connected units as pictures: grey is zero; colours if there are three channels."""
-        ranked = self.mask.sum(1).argsort(descending=True, stable=True)[:SHOWN]
-        fields = (self.weight * self.mask)[ranked]
+        kept = self.mask.sum(1)
+        shown = min(SHOWN, max(1, int(kept.count_nonzero())))
+        fields = (self.weight * self.mask)[kept.argsort(descending=True, stable=True)[:shown]]
         title = f"{show_line(self.layer, 80)}: the {len(fields)} units with most kept inputs"
         if len(self.shape) == 1:
             axes, most = figure.subplots(), float(fields.abs().max())
-            image = axes.imshow(fields.numpy(), cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto")
+            image = axes.imshow(fields.numpy(), cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="nearest")
             axes.set(xlabel="input", ylabel="unit, most connected first", title=title)
             figure.colorbar(image, label="weight")
             return
