@@ -107,7 +107,9 @@ def test_the_classes_that_are_used_are_named():
     names = np.array(["d", "c", "b", "a"])[batch.y.numpy()]
     names[:30] = "few"
     found = predict(batch.x, names, **QUICK | {"resamples": 1})
-    assert "of 4 classes, 'd' has the shortest and 'a' the longest lengthscale; the others are not used" in found.caveats
+    assert (
+        "of 4 classes, 'd' has the shortest and 'a' the longest lengthscale; the others are not used" in found.caveats
+    )
     assert any("1 of the classes" in note for note in found.caveats)
 
 

@@ -116,7 +116,7 @@ def test_without_network_both_ways_are_told(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise RunError("cannot fetch it: no network")
 
-    monkeypatch.setattr("prunefield.tasks._images.download", fail)
+    monkeypatch.setattr("prunefield.tasks._images.download_file", fail)
     monkeypatch.setattr(cifar10_module.shutil, "which", lambda name: None)
     with pytest.raises(RunError, match="no network; npm, which could fetch a copy, is not installed"):
         Cifar10().get(None, quiet)

@@ -1,4 +1,4 @@
-"""Data sets as files: where they are kept, how they are fetched, read safely, converted once and verified."""
+"""Data sets as files: fetched, read safely, converted once, verified."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Downloads that continue where they stopped and are kept only if their checksum is right."""
+"""Downloads that resume where they stopped and are kept only if the checksum is correct."""
 
 import hashlib
 import http.client
@@ -11,14 +11,14 @@ from prunefield.core.errors import RunError
 from prunefield.core.files import cannot, make_folder
 from prunefield.data import VARIABLE
 
-Tell = Callable[[int, int], None]  # bytes that are there, bytes in all
+Tell = Callable[[int, int], None]  # bytes received, bytes in total
 BLOCK = 1 << 20
 TRIES = 5  # in a row without a single new byte
 PATIENCE = 30  # seconds without an answer
 
 
 def download_file(address: str, path: Path, *, sha256: str, size: int, tell: Tell) -> Path:
-    """Fetches `address` to `path`; a part that an earlier call left is kept, and only the rest is fetched."""
+    """Fetches `address` to `path`, resuming a partial download of an earlier call."""
     if path.exists() and hash_file(path) == sha256:
         return path
     make_folder(path.parent, chosen_by=VARIABLE)

@@ -1,4 +1,4 @@
-"""Shelves: data sets converted once to plain .npy files, of which training reads the rows that it needs.
+"""Shelves: data sets converted once to plain .npy files, from which training reads only the rows it needs.
 
 NAME/train.npy  test.npy                inputs, (examples, features), uint8 grey levels or float32
 NAME/train-labels.npy  test-labels.npy  int16
@@ -28,20 +28,20 @@ from prunefield.data.download import hash_file
 
 Part = tuple[str, np.ndarray, np.ndarray]  # "train" or "test", inputs (n, features), labels (n,)
 ABOUT = "about.json"
-LONGEST = 100 << 20  # bytes of about.json, which lists every file of a folder of one's own
+LONGEST = 100 << 20  # bytes of about.json, which lists every file of a user's folder
 LABELS = 1 << 15  # classes that int16 can number
-ROWS = 64  # of which moments are taken at a time: what fits a cache
+ROWS = 64  # rows whose moments are taken at a time, to fit into the cache
 
 
 class Shape(NamedTuple):
-    """What every example of a data set must fit."""
+    """The shape and the number of classes of every example of a data set."""
 
     shape: tuple[int, ...]
     classes: int
 
 
 def write_shelf(folder: Path, parts: Iterable[Part], form: Shape, about: dict[str, Any]) -> None:
-    """Makes the shelf `folder` from parts as they come; it appears whole or not at all."""
+    """Makes the shelf `folder` from a stream of parts; it appears complete or not at all."""
     make_folder(folder.parent, chosen_by=VARIABLE)
     temporary = folder.with_name(f".{folder.name}.part")
     try:
@@ -62,7 +62,7 @@ def write_shelf(folder: Path, parts: Iterable[Part], form: Shape, about: dict[st
 
 
 def _write_arrays(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str, int]:
-    """Writes the arrays part by part, so that memory never holds more than one."""
+    """Writes the arrays part by part, so that memory never holds more than one part."""
     if form.classes > LABELS:
         raise UsageError(f"there are {form.classes} classes; the maximum is {LABELS}")
     features = prod(form.shape)
@@ -107,7 +107,7 @@ def _check_part(split: str, x: np.ndarray, y: np.ndarray, features: int, classes
         raise UsageError(f"{split} labels range from {y.min()} to {y.max()}, expected 0 to {classes - 1}")
 
 
-_HEADER = 128  # numpy leaves room in it for a length that is not known yet
+_HEADER = 128  # bytes; numpy leaves room for a length that is not known yet
 
 
 def _write_header(file: Any, dtype: np.dtype, shape: tuple[int, int]) -> None:
@@ -116,10 +116,10 @@ def _write_header(file: Any, dtype: np.dtype, shape: tuple[int, int]) -> None:
 
 
 class Rows:
-    """The rows of a .npy file, of which only those that are asked for are read.
+    """The rows of a .npy file, of which only the requested ones are read.
 
-    They are read by their place and not through a memory map: a kernel with large pages maps up to 2 MB around each
-    row, so that a few thousand random rows would bring all of ImageNet32 into the memory of the process.
+    They are read by position and not through a memory map: a kernel with large pages maps up to 2 MB around each row,
+    so a few thousand random rows would bring all of ImageNet32 into memory.
     """
 
     def __init__(self, path: Path, shape: tuple[int, int]) -> None:
@@ -174,7 +174,7 @@ class Shelf:
 
 
 def read_about(folder: Path) -> dict[str, Any]:
-    """What about.json says."""
+    """The contents of about.json."""
     try:
         about = json.loads(read_start(folder / ABOUT, LONGEST, "an about.json"))
         if isinstance(about, dict) and _is_sound(about):
@@ -190,13 +190,13 @@ def _is_sound(about: dict[str, Any]) -> bool:
     counts = [about.get(key) for key in ("classes", "train", "test")]
     if not isinstance(shape, list) or not isinstance(files, dict) or not isinstance(note, str):
         return False
-    if any(Path(name).name != name for name in files):  # a file of this folder and no other
+    if any(Path(name).name != name for name in files):  # only files of this folder
         return False
     return all(type(number) is int and 0 <= number < 2**48 for number in [*counts, *shape])
 
 
 def find_problems(folder: Path) -> list[str]:
-    """What is wrong with a shelf: files that are missing or whose SHA-256 is not the recorded one."""
+    """The problems of a shelf: files that are missing or whose SHA-256 is not the recorded one."""
     found = []
     for name, sha256 in read_about(folder)["files"].items():
         path = folder / name

@@ -20,10 +20,10 @@ DEATHS = {
 
 
 class Ray(Engine):
-    """A Ray cluster: an existing one by its address, or one that is started on this machine and stopped afterwards.
+    """A Ray cluster: an existing one by its address, or one started on this machine and stopped afterwards.
 
-    The store must be in a folder that all its machines can access. A run whose process or machine dies begins again
-    from its last safe point, `retries` times; one that fails by an error of its own does not. Needs `pip install
+    The store must be in a folder that all machines can access. A run whose process or machine dies resumes from its
+    last safe point, up to `retries` times; a run that raises an error is not repeated. Needs `pip install
     prunefield[ray]`.
     """
 
@@ -78,7 +78,7 @@ class Ray(Engine):
 
 
 def _name_death(error: Exception) -> str | None:
-    """How the process of a task ended, or None: then the same error would come again."""
+    """How the process of a task died, or None if it did not, in which case the same error would occur again."""
     return next((DEATHS[cls.__name__] for cls in type(error).__mro__ if cls.__name__ in DEATHS), None)
 
 
@@ -87,7 +87,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _check_that_it_answers(address: str | None) -> None:
-    """Ray itself tries for minutes before it reports that there is no cluster."""
+    """Fails at once if there is no cluster; Ray itself tries for minutes."""
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit():
         return
@@ -98,7 +98,7 @@ def _check_that_it_answers(address: str | None) -> None:
 
 
 def _explain_refusal(address: str | None, error: BaseException) -> str:
-    """The one line for a cluster that could not be joined: Ray hides a wrong token in the cause of the cause."""
+    """One line for a cluster that could not be joined; Ray hides a wrong token deep in the chain of causes."""
     cause: BaseException | None = error
     while cause is not None:
         if "AuthenticationError" in f"{type(cause).__name__}: {cause}":

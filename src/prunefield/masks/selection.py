@@ -17,13 +17,13 @@ from prunefield.theory.sketching import mix_uniform
 Density = float | Fraction | Decimal
 Scope = Literal["global", "layer", "uniform", "erk"]
 Reduction = Literal["abs", "shift", "rank", "positive"]
-MANY, STRIDE = 100_000, 64  # from how many scores on a threshold is first looked for in a sample, and in which
-PIECE = 2**16  # how many scores are looked at or drawn at once
-Piece = tuple[np.ndarray, np.ndarray | None, np.ndarray]  # scores, what is alive, what is kept
+MANY, STRIDE = 100_000, 64  # above MANY scores, every STRIDE-th score is used to bracket the threshold
+PIECE = 2**16  # number of scores compared or drawn at a time
+Piece = tuple[np.ndarray, np.ndarray | None, np.ndarray]  # scores, which are alive, which are kept
 
 
 def count_kept(size: int, density: Density) -> int:
-    """How many of `size` weights a density keeps: size − int((1 − density)·size), in exact arithmetic.
+    """The number of `size` weights that a density keeps: size − int((1 − density)·size), in exact arithmetic.
 
     >>> count_kept(276_656, 0.1), count_kept(10, 0.9)  # in floats, (1 − 0.9)·10 is just below 1 and would prune nothing
     (27666, 9)
@@ -38,7 +38,7 @@ def count_kept(size: int, density: Density) -> int:
 
 
 def keep_largest(values: Tensor, number: int, alive: Tensor | None = None) -> Tensor:
-    """True at the `number` largest of flat values (that are `alive`); of equal ones at those with the lower index.
+    """True at the `number` largest of flat values that are `alive`; of equal values, at those with lower indices.
 
     >>> keep_largest(torch.tensor([1.0, 2.0, 1.0, 1.0]), 2).tolist()
     [True, True, False, False]
@@ -47,7 +47,7 @@ def keep_largest(values: Tensor, number: int, alive: Tensor | None = None) -> Te
 
 
 def rank_scores(flat: Sequence[Tensor], number: int, alive: Sequence[Tensor | None]) -> list[Tensor]:
-    """`keep_largest` over several tensors as if they were one, without joining them."""
+    """`keep_largest` for several tensors as if they were one, without concatenating them."""
     kept = [torch.zeros(values.shape, dtype=torch.bool) for values in flat]
     if number == 0:
         return kept
@@ -62,14 +62,14 @@ def rank_scores(flat: Sequence[Tensor], number: int, alive: Sequence[Tensor | No
     for array, _, part in reversed(pieces):
         if not spare:
             break
-        ties = np.flatnonzero(part & (array == threshold))[-spare:]  # those with the highest indices go
+        ties = np.flatnonzero(part & (array == threshold))[-spare:]  # those with the highest indices are dropped
         part[ties] = False
         spare -= len(ties)
     return kept
 
 
 def _cut_pieces(values: Tensor, alive: Tensor | None, kept: Tensor) -> Iterator[Piece]:
-    """Views of the same positions of all three, in chunks that fit into a cache."""
+    """Views of the three at the same positions, in chunks that fit into the cache."""
     array, live, part = values.detach().cpu().numpy(), None if alive is None else alive.numpy(), kept.numpy()
     for start in range(0, len(array), PIECE):
         here = slice(start, start + PIECE)
@@ -77,10 +77,10 @@ def _cut_pieces(values: Tensor, alive: Tensor | None, kept: Tensor) -> Iterator[
 
 
 def _find_threshold(pieces: Sequence[Piece], number: int) -> np.generic:
-    """The `number`-th largest of all that is alive.
+    """The `number`-th largest value that is alive.
 
-    Of many, a sample first says between which two values it must lie, so that few have to be ranked; where the sample
-    misleads, all are. The answer is the same.
+    If there are many, a sample first brackets it, so that only a few values need to be ranked; if the bracket turns
+    out to be wrong, all are. The result is the same.
     """
     if sum(len(array) for array, _, _ in pieces) > MANY:
         sample = np.sort(_pool_pieces(pieces, STRIDE))
@@ -103,7 +103,7 @@ def _find_threshold(pieces: Sequence[Piece], number: int) -> np.generic:
 
 
 def _pool_pieces(pieces: Sequence[Piece], stride: int = 1) -> np.ndarray:
-    # By places, which is three times as fast as by booleans.
+    # Indexing by positions is three times as fast as by booleans.
     return np.concatenate(
         [
             array[::stride] if live is None else array[::stride][np.flatnonzero(live[::stride])]
@@ -113,7 +113,7 @@ def _pool_pieces(pieces: Sequence[Piece], stride: int = 1) -> np.ndarray:
 
 
 def check_scores(scores: Mapping[str, Tensor], *, dead: bool = False) -> dict[str, Tensor]:
-    """The scores, flat, of one type that orders them without loss; layers without any are refused, unless `dead`."""
+    """The scores, flat and of one type that keeps their order; layers of all-zero scores are refused unless `dead`."""
     if not sum(score.numel() for score in scores.values()):
         raise UsageError("there are no weights to prune: the scores are empty")
     wide = any(score.dtype not in (torch.float32, torch.float16, torch.bfloat16) for score in scores.values())
@@ -124,7 +124,7 @@ def check_scores(scores: Mapping[str, Tensor], *, dead: bool = False) -> dict[st
                 f"the scores of {name!r} are complex numbers, which have no order; use their absolute values"
             )
         values = score.detach().flatten().to("cpu", torch.float64 if wide else torch.float32)
-        # A finite sum has finite terms, and is found ten times as fast; one that is not zero has a term that is not.
+        # A finite sum has finite terms and a non-zero sum has a non-zero term; sums are ten times as fast.
         total = values.sum().item()
         if not isfinite(total) and not values.isfinite().all():
             raise UsageError(f"the scores of {name!r} are not all finite; look for an overflow in the network")
@@ -145,7 +145,7 @@ def select_weights(
     alive: Mapping[str, Tensor],
     floor: int,
 ) -> dict[str, Tensor]:
-    """True at the largest scores: exactly as many as the density asks of all weights, only where `alive` (if given)."""
+    """True at the largest scores: exactly as many as the density requires of all weights, only where `alive`."""
     if scope not in get_args(Scope):
         raise unknown("scope", scope, get_args(Scope))
     sizes = {name: len(values) for name, values in flat.items()}
@@ -171,7 +171,7 @@ def select_weights(
 def _select_globally(
     flat: Mapping[str, Tensor], number: int, alive: Mapping[str, Tensor], floors: Mapping[str, int]
 ) -> dict[str, Tensor]:
-    """The largest of all layers; where a layer would fall below its floor, its own largest come first."""
+    """The largest of all layers; if a layer would fall below its floor, its own largest come first."""
     lives = [alive.get(name) for name in flat]
     parts = dict(zip(flat, rank_scores(list(flat.values()), number, lives), strict=True))
     if not any(floors.values()) or all(int(torch.count_nonzero(parts[name])) >= floors[name] for name in flat):
@@ -182,12 +182,12 @@ def _select_globally(
 
 
 def gather_alive(values: Tensor, alive: Tensor | None) -> Tensor:
-    """The entries that are alive; by numpy, which is several times as fast as torch here."""
+    """The entries that are alive; numpy is several times as fast as torch here."""
     return values if alive is None else torch.from_numpy(values.numpy()[alive.numpy()])
 
 
 def scatter_alive(part: Tensor, alive: Tensor | None) -> Tensor:
-    """Booleans of the entries that are alive, back at their places among all.
+    """Puts booleans for the entries that are alive back into their positions among all.
 
     >>> scatter_alive(torch.tensor([True, False]), torch.tensor([False, True, True])).tolist()
     [False, True, False]
@@ -200,9 +200,9 @@ def allocate_weights(
 ) -> dict[str, int]:
     """Allocates exactly `number` weights to layers, none above `room` or below `floor`.
 
-    `uniform`: in proportion to a layer's size n. `erk` (Erdős–Rényi kernel): to the sum of its shape's sides, so its
-    density is ∝ (sum of sides)/(product of sides). When a layer is full, the rest goes to the others. Fractions are
-    rounded down, and what is left goes to the largest remainders, the earlier layer first.
+    `uniform`: in proportion to a layer's size. `erk` (Erdős–Rényi kernel): in proportion to the sum of its dimensions,
+    so its density is ∝ (sum of dimensions)/(product of dimensions). When a layer is full, the rest goes to the others.
+    Fractions are rounded down, and what is left goes to the largest remainders, earlier layers first.
 
     >>> allocate_weights({"a": (10, 10), "b": (2, 50)}, 20, scope="uniform", room={"a": 100, "b": 100})
     {'a': 10, 'b': 10}
@@ -214,7 +214,7 @@ def allocate_weights(
     def fill(level: Fraction) -> dict[str, Fraction]:
         return {name: min(max(level * share[name], Fraction(floor)), Fraction(room[name])) for name in share}
 
-    # The total is piecewise linear in the level: find the piece, then the place in it.
+    # The total is piecewise linear in the level: find the piece, then the position within it.
     bends = sorted({Fraction(bound) / part for name, part in share.items() if part for bound in (0, floor, room[name])})
     low = max(bend for bend in bends if sum(fill(bend).values()) <= number)
     high = min((bend for bend in bends if bend > low), default=low)
@@ -230,8 +230,8 @@ def allocate_weights(
 def compute_probabilities(values: Tensor, name: str, reduce: Reduction | None, alpha: float) -> Tensor:
     """Sampling probabilities from one layer's scores, up to a factor.
 
-    `abs` |s|; `shift` s − min s; `rank` 1, 2, … from the smallest (of equal ones the lower index is higher); `positive`
-    max(s, 0); None takes scores that are not negative as they are. Then the defensive mixture (1 − α)·p + α/d
+    `abs` |s|; `shift` s − min s; `rank` 1, 2, … from the smallest (of equal scores, the lower index ranks higher);
+    `positive` max(s, 0); None takes non-negative scores as they are. Then the defensive mixture (1 − α)·p + α/d
     (`theory.sketching.mix_uniform`), which gives every weight a positive probability.
 
     >>> scores, ways = torch.tensor([-1.0, 3.0]), ("abs", "shift", "rank", "positive")
@@ -260,10 +260,10 @@ def compute_probabilities(values: Tensor, name: str, reduce: Reduction | None, a
 
 
 def draw_entries(values: Tensor, number: int, name: str, *, generator: torch.Generator) -> Tensor:
-    """True at `number` entries, drawn one after the other without replacement, each with a probability ∝ its value.
+    """True at `number` entries, drawn one by one without replacement, each with a probability ∝ its value.
 
     An exponential race (Gumbel top-k without logarithms): the `number` largest of value/Exponential(1) are such a
-    draw, for any number of entries (`torch.multinomial` stops at 2²⁴).
+    draw. It works for any number of entries (`torch.multinomial` is limited to 2²⁴).
 
     >>> draw_entries(torch.tensor([1.0, 0.0, 1.0]), 2, "w", generator=torch.Generator()).tolist()
     [True, False, True]
@@ -272,8 +272,8 @@ def draw_entries(values: Tensor, number: int, name: str, *, generator: torch.Gen
     if positive < number:
         message = f"{name!r}: only {positive} of {values.numel()} scores are positive, "
         warnings.warn(f"{message}{number - positive} weights are kept by index", stacklevel=3)
-    scale = values.max().double().clamp(min=1) if positive else 1.0  # so that nothing overflows
-    # Double precision, because single-precision noise ties among millions of weights; in pieces that fit a cache.
+    scale = values.max().double().clamp(min=1) if positive else 1.0  # prevents overflow
+    # Double precision, because single-precision noise has ties among millions of weights; in pieces that fit the cache.
     keys = torch.empty(values.numel(), dtype=torch.float64)
     for part, key in zip(values.split(PIECE), keys.split(PIECE), strict=True):
         noise = torch.empty_like(key, device=generator.device).exponential_(generator=generator)

@@ -1,4 +1,4 @@
-"""Means over seeds with their intervals, and differences of two treatments with the smallest detectable one."""
+"""Means over seeds with their intervals, and paired differences with the smallest detectable difference."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from prunefield.core.errors import UsageError
 
 
 class Difference(NamedTuple):
-    """The mean difference, its 95 % interval, and the true difference that would be detected with 80 % probability."""
+    """The mean difference, its 95 % interval, and the difference that would be detected with 80 % probability."""
 
     mean: float
     low: float
@@ -22,7 +22,7 @@ class Difference(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A mean and its interval, which is NaN where there is only one value."""
+    """A mean and its interval, which is NaN for a single value."""
 
     mean: float
     low: float
@@ -60,8 +60,8 @@ def compare_pairs(
 ) -> Difference:
     """second − first, paired: d̄ ± t·s/√n with Student's t; the power is that of the t-test with the right sign.
 
-    The detectable difference δ solves P(T > t) = `power` for T noncentral with δ√n/s and n − 1 degrees of freedom, s
-    being the observed standard deviation.
+    The detectable difference δ solves P(T > t) = `power` for T noncentral t with parameter δ√n/s and n − 1 degrees of
+    freedom, where s is the observed standard deviation.
 
     >>> found = compare_pairs([1.0, 2.0, 3.0], [2.0, 3.5, 3.5])
     >>> found.mean, round(found.low, 3), round(found.high, 3), found.n

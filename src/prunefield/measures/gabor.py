@@ -6,19 +6,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-ANGLES = 8  # orientations, and
-WAVES = (0.05, 0.09, 0.16, 0.28)  # frequencies in cycles per pixel, of the filters among which a fit begins
-SHARES = (0.06, 0.12, 0.24)  # widths of their envelopes over the longer edge; the best filter of each is a start
+# The bank of filters among which a fit begins; the best filter of each envelope is a start.
+ANGLES = 8  # number of orientations
+WAVES = (0.05, 0.09, 0.16, 0.28)  # frequencies in cycles per pixel
+SHARES = (0.06, 0.12, 0.24)  # widths of the envelopes, relative to the longer edge
 NARROW, SLOWEST, FASTEST = 0.5, 0.01, 0.5  # bounds: σ in pixels, cycles per pixel
-STILL = 1e-6  # a step that changes the cost by a smaller share is the last one
+STILL = 1e-6  # a step with a smaller relative change of the cost is the last one
 
 
 class Gabors(NamedTuple):
     """A exp(−x′²/2σ∥² − y′²/2σ⊥²) cos(2πfx′ + φ) + const. of each unit, (units,) in float64; NaN for a flat field.
 
-    x′ runs along the wave, at `orientation` θ in [0, π) to the x axis (columns; y is rows, downwards), from the centre
-    (`x`, `y`), in pixels; stripes are perpendicular to it. `frequency` is in cycles per pixel, `phase` in (−π, π],
-    `along` = σ∥, `across` = σ⊥, `explained` the share of the field's variance.
+    x′ runs along the wave, at `orientation` θ in [0, π) to the x axis (columns; y is rows, downwards), measured from
+    the centre (`x`, `y`) in pixels; stripes are perpendicular to it. `frequency` is in cycles per pixel, `phase` in
+    (−π, π], `along` = σ∥, `across` = σ⊥, `explained` the share of the field's variance.
     """
 
     orientation: Tensor
@@ -75,8 +76,8 @@ def find_preference(fields: Tensor) -> Preference:
 def fit_gabors(fields: Tensor, *, iterations: int = 60) -> Gabors:
     """Least-squares fits of a Gabor function and a constant to each field (units, height, width).
 
-    Every unit begins at the best filters of a bank, one for each envelope, found by FFT at all places; from there
-    Levenberg–Marquardt, all units at once, and the best result is kept.
+    Every unit starts from the best filters of a bank, one for each envelope, found by FFT at all positions. Then
+    Levenberg–Marquardt is run on all units at once, and the best result is kept.
 
     >>> y, x = torch.meshgrid(torch.arange(24.0), torch.arange(24.0), indexing="ij")
     >>> field = torch.exp(-((x - 10) ** 2 + (y - 13) ** 2) / 32) * torch.cos(0.9 * (x - 10))
@@ -96,7 +97,7 @@ def fit_gabors(fields: Tensor, *, iterations: int = 60) -> Gabors:
         cost, best = costs.min(0)
         theta = torch.stack([end for end, _ in ends])[best, torch.arange(len(best))]
         x, y, turn, wave, along, across, a, b = theta.unbind(1)
-        # θ and θ + π are the same wave with the sign of x′ turned.
+        # θ and θ + π are the same wave with the sign of x′ flipped.
         b = torch.where(turn % (2 * math.pi) >= math.pi, -b, b)
         size = torch.hypot(a, b) * total[there].sqrt()
         found = (turn % math.pi, wave.exp(), torch.atan2(-b, a), x, y, along.exp(), across.exp(), size, 1 - cost)
@@ -109,7 +110,7 @@ def _choose_starts(fields: Tensor) -> list[Tensor]:
     height, width = fields.shape[1:]
     size = (2 * height, 2 * width)
     spectrum = torch.fft.fft2(fields.to(torch.complex64), s=size)
-    y, x = (torch.fft.fftfreq(n, 1 / n) for n in size)  # pixels from the middle of a filter
+    y, x = (torch.fft.fftfreq(n, 1 / n) for n in size)  # pixels from the centre of a filter
     starts = []
     for share in SHARES:
         sigma = max(share * max(height, width), 1.0)

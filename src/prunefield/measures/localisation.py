@@ -1,4 +1,4 @@
-"""How local a field is, and where: inverse participation ratio, peak and height (lufkin2024, Appendix A.3)."""
+"""How local a field is, and where: inverse participation ratio and peak (lufkin2024, Appendix A.3)."""
 
 from torch import Tensor
 

@@ -97,7 +97,9 @@ class Measurement(Displayed):
         title = f"{show_line(self.layer, 80)}: the {len(fields)} units with most kept inputs"
         if len(self.shape) == 1:
             axes, most = figure.subplots(), float(fields.abs().max())
-            image = axes.imshow(fields.numpy(), cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="nearest")
+            image = axes.imshow(
+                fields.numpy(), cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="nearest"
+            )
             axes.set(xlabel="input", ylabel="unit, most connected first", title=title)
             figure.colorbar(image, label="weight")
             return

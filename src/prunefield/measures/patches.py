@@ -6,7 +6,7 @@ from torch.nn import functional
 
 
 def find_lonely_share(masks: Tensor) -> Tensor:
-    """The share of a unit's kept inputs none of whose eight neighbours in the same channel is kept.
+    """The share of a unit's kept inputs with none of their eight neighbours in the same channel kept.
 
     Masks (units, channels, height, width) give (units,) in float64; NaN for a unit that keeps nothing. Random masks
     with density p have (1 − p)⁸ far from the border.

@@ -1,4 +1,4 @@
-"""The flow of lufkin2024 (Eq. 5) on a sample and on resamples of it: n of its n examples, drawn with replacement."""
+"""The flow of lufkin2024 (Eq. 5) on a sample of n examples and on resamples: n of them, drawn with replacement."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ from prunefield.measures.covariances import (
 from prunefield.theory.amplifier import SLOPE
 from prunefield.theory.relaxation import Dense, Torus, relax_fields
 
-AT_ONCE, MATRICES = 100_000, 2_000_000  # numbers in fields and in matrices that are integrated side by side
+AT_ONCE, MATRICES = 100_000, 2_000_000  # size of fields and of matrices that are integrated side by side
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Fields at the end of the flow, the first from the whole sample and each other one from a resample.
+    """Fields at the end of the flow, the first from the whole sample, the others from resamples.
 
-    `fields` (1 + resamples, inits, N) are those of the data's φ, `straight` those of φ(a) = √(2/π)·a, as Gaussian data
-    of the same covariances have it. Of the whole sample are: `pull` (inits, N), Σ₁w/√(wᵀΣ₁w) in the end; `force`
-    (inits, N), what φ adds to √(2/π) times that; `rows` (2, N), the covariances of the middle site in class 0 and 1;
-    `curve` (2, k), φ on a grid.
+    `fields` (1 + resamples, inits, N) are those of the data's φ, `straight` those of φ(a) = √(2/π)·a, the amplifier of
+    Gaussian data with the same covariances. For the whole sample there are also: `pull` (inits, N), Σ₁w/√(wᵀΣ₁w) at the
+    end; `force` (inits, N), what φ adds to √(2/π) times that; `rows` (2, N), the covariances of the middle site in
+    classes 0 and 1; `curve` (2, k), φ on a grid.
     """
 
     fields: Tensor
@@ -51,7 +51,7 @@ def draw_weights(groups: int, resamples: int, generator: torch.Generator) -> Ten
 def flow_on_torus(
     short: Tensor | None, long: Tensor, start: Tensor, time: float, resamples: int, generator: torch.Generator
 ) -> Outcomes:
-    """For translation-invariant examples (n, *grid): covariances and their products by FFT."""
+    """The flow for translation-invariant examples (n, *grid): covariances and their products by FFT."""
     grid, inits = long.shape[1:], len(start)
     law, second = count_values(long), correlate_lags(long)
     first = None if short is None else correlate_lags(short)
@@ -73,7 +73,7 @@ def flow_on_torus(
 def flow_on_sites(
     short: Tensor | None, long: Tensor, start: Tensor, time: float, resamples: int, generator: torch.Generator
 ) -> Outcomes:
-    """For any examples (n, N): covariances between all sites, shrunk; φ of the values of all sites, each rescaled."""
+    """The flow for any examples (n, N): shrunk covariances of all sites, and φ from their rescaled values."""
     inits, sizes = len(start), long.square().mean(0).sqrt().clamp(min=1e-12)
     law = count_values(long / sizes)
     high = draw_weights(len(law.counts), resamples, generator)

@@ -1,4 +1,4 @@
-"""Two trajectories of fields compared, and when one of them localises (lufkin2024, Fig. 8)."""
+"""The distance of two trajectories of fields, and when a field localises (lufkin2024, Fig. 8)."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from prunefield.measures.localisation import compute_ipr
 
 
 def measure_distance(first: Tensor, second: Tensor) -> Tensor:
-    """The ℓ2 distance of fields, shape (…, N), over their sites; for trajectories of shape (times, …, N) at each time.
+    """The ℓ2 distance of fields of shape (…, N) over sites; for trajectories (times, …, N), at each time.
 
     >>> measure_distance(torch.tensor([3.0, 0.0, 1.0, 1.0]), torch.tensor([0.0, 4.0, 1.0, 1.0])).item()
     5.0
@@ -19,7 +19,7 @@ def measure_distance(first: Tensor, second: Tensor) -> Tensor:
 
 
 def measure_distance_per_site(first: Tensor, second: Tensor) -> Tensor:
-    """The root mean square of the difference, which is the ℓ2 distance over √N.
+    """The root mean square difference, which is the ℓ2 distance divided by √N.
 
     >>> measure_distance_per_site(torch.tensor([3.0, 0.0, 1.0, 1.0]), torch.tensor([0.0, 4.0, 1.0, 1.0])).item()
     2.5
@@ -30,7 +30,7 @@ def measure_distance_per_site(first: Tensor, second: Tensor) -> Tensor:
 def find_localisation_time(times: Sequence[float], weights: Tensor, level: float) -> Tensor:
     """The first of `times` from which the IPR of `weights`, shape (times, …, N), stays at `level` or above.
 
-    Infinite for fields that end below it. Noise has an IPR too: a first field that happens to be above does not count
+    Infinite for fields that end below it. Noise can have a high IPR too: an early field above the level does not count
     unless it stays there.
 
     >>> path = torch.tensor([[1.0, 1.0], [1.0, 0.5], [1.0, 0.0]])

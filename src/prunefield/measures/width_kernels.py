@@ -1,4 +1,4 @@
-"""The compiled loop of the Gaussian fits: every unit takes as many steps as it needs, and its field stays in cache."""
+"""The compiled loop of the Gaussian fits: a unit takes as many steps as it needs while its field is in the cache."""
 
 import math
 
@@ -12,7 +12,7 @@ STILL = 1e-8  # a step that moves no parameter by more is the last one
 def fit_units(pairs: np.ndarray, starts: np.ndarray, low: float, high: float, iterations: int) -> np.ndarray:
     """A, log σx, log σy and the squared residual of the better fit: pairs (units, 2h − 1, 2w − 1) give (units, 4).
 
-    `low` and `high` bound log σ; a unit whose pairs are all zero has NaN.
+    `low` and `high` bound log σ; a unit whose pairs are all zero gets NaN.
     """
     found = np.full((len(pairs), 4), np.nan)
     compile_loop(_fit_units)(found, pairs, starts, low, high, iterations)
@@ -32,7 +32,7 @@ def _fit_units(
         peak, square = pairs[unit].max(), 0.0
         if not peak > 0:
             continue
-        # The model is even in dx and dy: folding S into one quadrant leaves the minimum where it is.
+        # The model is even in dx and dy, so folding S into one quadrant does not move the minimum.
         folded[:] = 0
         for y in range(height):
             for x in range(width):
@@ -56,9 +56,9 @@ def _fit_units(
                         zeroth += 2 * value * value
                         second += 2 * d2 * value * value
                         fourth += 2 * d2 * d2 * value * value
-                        value *= ratio  # the next one from this one: one exponential instead of one for each d
+                        value *= ratio  # by recurrence: one exponential instead of one for each d
                         ratio *= twice
-                        if value < 1e-150:  # its square counts for nothing, and tiny numbers are slow
+                        if value < 1e-150:  # its square is negligible, and denormal numbers are slow
                             value = ratio = 0.0
                     sums[axis, 0], sums[axis, 1], sums[axis, 2] = zeroth, second, fourth
                 along = along_x = along_y = 0.0

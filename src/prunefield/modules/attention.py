@@ -1,7 +1,7 @@
-"""Attention in a positive flow: shares of positive numbers instead of exponentials, and nothing is counted twice.
+"""Attention in a positive flow: shares of positive numbers instead of exponentials, and no flow is counted twice.
 
-Queries, keys and values each carry all of the flow that leaves an attention, so that it would triple on its way to the
-layers before it, and later ones would be emptied. Each is therefore given a third (`split_flow`).
+Queries, keys and values each carry all of the flow that leaves an attention layer, so it would triple on its way back
+to earlier layers, and later layers would be emptied. Each therefore gets a third (`split_flow`).
 """
 
 from collections.abc import Callable
@@ -15,10 +15,10 @@ from prunefield.modules.secants import divide_flow, show_overflow
 
 
 def take_shares(input: Tensor, dim: int | None = None, *_: Any, dtype: torch.dtype | None = None, **__: Any) -> Tensor:
-    """s/Σs with the sum as a number, instead of exp(s)/Σexp(s): both are positive shares that sum to one.
+    """s/Σs with a constant sum, instead of exp(s)/Σexp(s): both are positive shares that add up to one.
 
-    The derivatives of a softmax have both signs, as those of every normalisation, and vanish where the numbers are
-    large. What a mask excludes (−inf, or the least number) has no share; where all are zero, the shares are equal.
+    The derivatives of a softmax, like those of every normalisation, have both signs, and they vanish for large
+    numbers. Masked entries (−inf or the smallest number) have no share; if all entries are zero, shares are equal.
 
     >>> take_shares(torch.tensor([1.0, 3.0, -torch.inf]), 0)
     tensor([0.2500, 0.7500, 0.0000])
@@ -38,12 +38,12 @@ def take_shares(input: Tensor, dim: int | None = None, *_: Any, dtype: torch.dty
 
 
 def is_share(item: Any) -> bool:
-    """Whether a tensor is what `take_shares` gave."""
+    """Whether a tensor is a result of `take_shares`."""
     return isinstance(item, Tensor) and getattr(item, "_is_share", False)
 
 
 def split_flow(product: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A matrix product that passes back a third of the flow if one of its factors are shares, as in attention."""
+    """A matrix product that passes back a third of the flow if one of its factors is shares, as in attention."""
 
     def multiply(*args: Any, **kwargs: Any) -> Tensor:
         operands = [part for item in args for part in (item if isinstance(item, tuple | list) else [item])]
@@ -55,7 +55,7 @@ def split_flow(product: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def drop_shares(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Dropout, after which shares are still shares."""
+    """Dropout that keeps the mark of shares."""
     if not is_share(input):
         return NotImplemented
     found = functional.dropout(input, *args, **kwargs)
@@ -106,7 +106,7 @@ def attend_heads(
     v_proj_weight: Tensor | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """`multi_head_attention_forward` with `attend_values`: (length, examples, features) or (length, features)."""
+    """`multi_head_attention_forward` with `attend_values`, on (length, examples, features) or (length, features)."""
     sides = [item.unsqueeze(1) if item.ndim == 2 else item for item in (query, key, value)]
     if in_proj_weight is not None:
         parts = list(in_proj_weight.chunk(3))
@@ -130,7 +130,7 @@ def attend_heads(
 
 
 def _join_masks(attention: Tensor | None, padding: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
-    """True where a query may look; True in the masks of `MultiheadAttention` is where it may not."""
+    """True where a query may look; in the masks of `MultiheadAttention`, True is where it may not."""
     if attention is None and padding is None:
         return None
     n, heads, length, places = *query.shape[:3], key.shape[2]

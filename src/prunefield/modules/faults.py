@@ -15,8 +15,8 @@ Rate = Callable[[], Mapping[str, Tensor]]
 def explain_zeros(net: nn.Module, scores: Mapping[str, Tensor], rate: Rate) -> None:
     """Refuses a network with a layer whose scores are all zero, and names the layer that causes it.
 
-    That is the layer itself if its weights are zero; else the first parameter of zeros (a head, the last norm of a
-    block, a layer scale) with which, were it of ones, `rate` would give it scores.
+    That is the layer itself if its weights are zero; otherwise the first all-zero parameter (a head, the last norm of
+    a block, a layer scale) for which `rate` gives scores once it is filled with ones.
     """
     name = next((name for name, score in scores.items() if score.numel() and not score.count_nonzero()), None)
     if name is None:

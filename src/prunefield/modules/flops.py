@@ -11,10 +11,10 @@ from prunefield.modules.naming import LAYERS, walk_modules
 
 
 def count_flops(net: nn.Module, data: Data, mask: Mapping[str, Tensor] | None = None) -> dict[str, int]:
-    """2·(kept weights)·(output places) of each layer's weight for the first batch, by hooks on one forward pass.
+    """2·(kept weights)·(output positions) of each layer's weight for the first batch, by hooks on one forward pass.
 
-    Data are what `prune` takes, often just inputs. A weight of a layer that the mask does not name is kept. Biases,
-    normalisations and activations are not counted, and there is no claim that hardware runs faster by as much.
+    Data are what `prune` takes, often just inputs. Layers that the mask does not name are dense. Biases, normalisations
+    and activations are not counted. Hardware need not run faster by the same factor.
 
     >>> count_flops(nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(16, 2)), torch.ones(1, 1, 4, 4))
     {'0.weight': 288, '2.weight': 64}
@@ -29,7 +29,9 @@ def count_flops(net: nn.Module, data: Data, mask: Mapping[str, Tensor] | None = 
 
         return layer.register_forward_hook(add)
 
-    layers = {layer: name for name, layer in reversed(walk_modules(net)) if isinstance(layer, LAYERS)}  # its first name
+    layers = {
+        layer: name for name, layer in reversed(walk_modules(net)) if isinstance(layer, LAYERS)
+    }  # under its first name
     handles = [follow(f"{name}.weight" if name else "weight", layer) for layer, name in layers.items()]
     fed = read_batches(take_batches(data, "shape", generator=torch.Generator()))[0]
     fed = fit_batch(fed, next(net.parameters(), torch.empty(0)))

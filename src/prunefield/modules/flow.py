@@ -1,4 +1,4 @@
-"""The positive flow of SynFlow through any network: normalisations pass it on, and a module that makes it negative is named."""
+"""SynFlow's positive flow through any network: normalisations pass it on; a module that turns its sign is named."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -20,12 +20,12 @@ Run = Callable[[], Tensor]
 class PositiveFlow(TorchFunctionMode):
     """Inside it a network of positive weights and inputs has positive derivatives.
 
-    A normalisation divides by its own input, so half of the derivatives through it are negative. Layer, group,
-    RMS, instance and response norms, and batch norms that use the batch, are therefore the identity. A batch norm with statistics is
-    linear and stays. A softmax is its inputs divided by their sum (`attention.take_shares`); that sum, like the length
-    in `normalize`, is treated as a constant. Log-softmax is the identity. Saturating functions and products of two
-    parts of the network pass on the flow that leaves them (`secants`). Rotary embeddings, which have both signs, do
-    not rotate.
+    A normalisation divides by its own input, so half of the derivatives through it are negative. Layer, group, RMS,
+    instance and response norms, and batch norms that use the batch, are therefore the identity. A batch norm with
+    running statistics is linear and stays. A softmax is its inputs divided by their sum (`attention.take_shares`); that
+    sum, like the length in `normalize`, is treated as a constant. Log-softmax is the identity. Saturating functions and
+    products of two parts of the network pass on the flow that leaves them (`secants`). Rotary embeddings, which have
+    both signs, do not rotate.
     """
 
     def __init__(self, net: nn.Module) -> None:
@@ -69,7 +69,7 @@ def _stand_still(_: nn.Module, __: tuple[Any, ...], output: Any) -> tuple[Tensor
     return None
 
 
-def _keep(input: Tensor, *_: Any, **__: Any) -> Tensor:
+def _keep_input(input: Tensor, *_: Any, **__: Any) -> Tensor:
     return input
 
 
@@ -98,7 +98,7 @@ RULES: Mapping[Any, Callable[..., Any]] = {
     **dict.fromkeys(
         (functional.layer_norm, functional.group_norm, functional.rms_norm, functional.instance_norm,
          functional.local_response_norm, torch.layer_norm, torch.group_norm, torch.rms_norm, torch.instance_norm,
-         functional.log_softmax, torch.log_softmax, Tensor.log_softmax), _keep
+         functional.log_softmax, torch.log_softmax, Tensor.log_softmax), _keep_input
     ),
     **dict.fromkeys((functional.softmax, torch.softmax, Tensor.softmax), take_shares),
     **{item: split_flow(item) for item in PRODUCTS},
@@ -128,29 +128,31 @@ def name_fault(net: nn.Module, run: Run) -> tuple[str, nn.Module]:
         for name, module in walk_modules(net):
 
             def note(module: nn.Module, args: Any, output: Any, name: str = name) -> None:
-                before, after = (list(filter(torch.is_floating_point, _flat(side))) for side in (args, output))
+                before, after = (list(filter(torch.is_floating_point, _list_tensors(side))) for side in (args, output))
                 calls.append((name, module, before, after))
 
             hooks.callback(module.register_forward_hook(note).remove)
         value = run()
     seen = [item for *_, before, after in calls for item in (*before, *after) if item.requires_grad]
     slopes = iter(torch.autograd.grad(value, seen, allow_unused=True))
-    signs = [[[_negative(next(slopes)) if item.requires_grad else False for item in side] for side in sides]
+    signs = [[[_is_negative(next(slopes)) if item.requires_grad else False for item in side] for side in sides]
              for *_, before, after in calls for sides in [(before, after)]]  # fmt: skip
     turns = [index for index, (before, after) in enumerate(signs) if any(before) and not any(after)]
     end = turns[-1] if turns else len(calls)
-    if not turns or any(map(_negative, calls[end][2])):  # its inputs are negative already: which module made them so?
+    if not turns or any(
+        map(_is_negative, calls[end][2])
+    ):  # its inputs are negative already: which module made them so?
         for name, module, before, after in reversed(calls[:end]):
-            if any(map(_negative, after)) and not any(map(_negative, before)):
+            if any(map(_is_negative, after)) and not any(map(_is_negative, before)):
                 return name, module
     return calls[end][:2] if turns else ("", net)
 
 
-def _negative(item: Tensor | None) -> bool:
+def _is_negative(item: Tensor | None) -> bool:
     return item is not None and find_signed({"": item.detach()}) is not None
 
 
-def _flat(item: Any) -> list[Tensor]:
+def _list_tensors(item: Any) -> list[Tensor]:
     if isinstance(item, Tensor):
         return [item]
-    return [part for one in item for part in _flat(one)] if isinstance(item, tuple | list) else []
+    return [part for one in item for part in _list_tensors(one)] if isinstance(item, tuple | list) else []

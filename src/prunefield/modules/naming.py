@@ -1,4 +1,4 @@
-"""Other people's modules: all that is known here about their wrappers, names, layers and normalisations."""
+"""Other people's modules: their wrappers, names, layers and normalisations."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _NORM = re.compile(r"norm(?!al(?!i))|^GRN$", re.IGNORECASE)
 
 def find_wrapped(module: nn.Module) -> str | None:
     """The key under which a wrapper holds the network; None for any other module."""
-    if not module._modules:  # most are leaves, and iterated scores come here often
+    if not module._modules:  # most are leaves, and iterated scores call this often
         return None
     if isinstance(module, PARALLEL):
         return "module"
@@ -26,7 +26,7 @@ def find_wrapped(module: nn.Module) -> str | None:
 
 
 def unwrap_module(module: nn.Module) -> nn.Module:
-    """The network inside of any number of wrappers.
+    """The network inside any number of wrappers.
 
     >>> unwrap_module(nn.DataParallel(nn.DataParallel(nn.Linear(2, 1))))
     Linear(in_features=2, out_features=1, bias=True)
@@ -39,7 +39,7 @@ def unwrap_module(module: nn.Module) -> nn.Module:
 
 
 def walk_modules(net: nn.Module, path: str = "") -> list[tuple[str, nn.Module]]:
-    """All modules with their names, in which wrappers leave no trace; a module with two names comes twice.
+    """All modules with their names, ignoring wrappers; a module with two names is listed twice.
 
     >>> net = nn.Sequential(nn.DataParallel(nn.Linear(2, 1)), nn.ReLU())
     >>> [name for name, _ in walk_modules(nn.DataParallel(net))]
@@ -54,7 +54,7 @@ def walk_modules(net: nn.Module, path: str = "") -> list[tuple[str, nn.Module]]:
 
 
 def name_parameters(net: nn.Module) -> dict[str, Tensor]:
-    """Every parameter under each of its names, those of `walk_modules`."""
+    """Every parameter under each of its names, as in `walk_modules`."""
     return {
         f"{path}.{key}" if path else key: parameter
         for path, module in walk_modules(net)
@@ -74,7 +74,7 @@ def layer_weights(net: nn.Module) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def _evaluate_weight(layer: nn.Module) -> Tensor:
-    """A layer's weight; one that is computed (`torch.nn.utils.parametrize`), as in eval mode, which moves nothing."""
+    """A layer's weight; if it is computed (`torch.nn.utils.parametrize`), in eval mode, which changes no state."""
     modes = {module: module.training for module in layer.modules()}
     try:
         for module in modes:
@@ -86,9 +86,9 @@ def _evaluate_weight(layer: nn.Module) -> Tensor:
 
 
 def is_own_norm(module: nn.Module) -> bool:
-    """Whether a module is a normalisation that its author wrote out: by its class's name, and a leaf without layers.
+    """Whether a module is a hand-written normalisation: a leaf whose class has such a name.
 
-    Those of torch, and what inherits from them, call torch's functions and are recognised there.
+    Normalisations of torch, and subclasses of them, call torch's functions and are recognised there.
 
     >>> class LayerNorm2d(nn.Module): ...
     >>> is_own_norm(LayerNorm2d()), is_own_norm(nn.LayerNorm(2))
@@ -105,7 +105,7 @@ def _is_norm(kind: type[nn.Module]) -> bool:
 
 
 def is_rotary(module: nn.Module) -> bool:
-    """Whether a module gives the cosines and sines of rotary embeddings: by its class's name, as in transformers."""
+    """Whether a module gives the cosines and sines of rotary embeddings, by the name of its class in transformers."""
     return "RotaryEmbedding" in type(module).__name__
 
 
@@ -115,5 +115,5 @@ def has_statistics(module: nn.Module) -> bool:
 
 
 def is_named(name: str, patterns: Sequence[str]) -> bool:
-    """Whether one of the patterns is the name, or that of a module around it."""
+    """Whether a pattern matches the name, or that of a module that contains it."""
     return any(fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}.*") for pattern in patterns)

@@ -42,5 +42,5 @@ def check_finite(scores: Mapping[str, Tensor], advice: str) -> None:
 
 
 def _is_finite(score: Tensor) -> bool:
-    # The sum of finite numbers may overflow too, but then the slower look says so.
+    # The sum of finite numbers may overflow too; then the slower check decides.
     return isfinite(score.sum().item()) or bool(score.isfinite().all())

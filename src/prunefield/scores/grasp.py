@@ -20,11 +20,12 @@ from prunefield.tasks import Batch
 
 
 class Grasp(Score):
-    """w⊙Hg with the gradient g and the Hessian H of the loss of outputs/T: GraSP, bar2023, Table 2. It has signs.
+    """w⊙Hg with the gradient g and the Hessian H of the loss of outputs/T: GraSP, bar2023, Table 2. Scores are signed.
 
-    The largest are kept: to remove w changes ‖g‖² by −2·w⊙Hg to first order. g and H are of the prunable weights, and
-    of the sum of the batches' mean losses. The graph of g takes as much memory as the activations, so a batch is cut
-    into `parts`, except where its examples depend on each other: in train mode, or by a batch norm without statistics.
+    The largest are kept: removing w changes ‖g‖² by −2·w⊙Hg to first order. g and H are taken over the prunable
+    weights, for the sum of the batches' mean losses. The graph of g takes as much memory as the activations, so a batch
+    is cut into `parts`, unless its examples depend on each other (in train mode, or by a batch norm without running
+    statistics).
 
     >>> net = nn.Linear(1, 1, bias=False)
     >>> batch = Batch(torch.ones(1, 1), torch.zeros(1, 1))  # L = w², so w·Hg = w·2·2w
@@ -68,7 +69,7 @@ class Grasp(Score):
                 alive = [index for index, slope in enumerate(slopes) if slope.requires_grad]
                 vectors = [(fixed or slopes)[index].detach() for index in alive]
                 edges = [get_gradient_edge(slopes[index]) for index in alive]
-                del value, slopes  # of the gradient only its graph is needed
+                del value, slopes  # only the graph of the gradient is needed
                 _differentiate_again(edges, vectors, leaves)
             curved = _take_gradients(leaves)
         pairs = zip(leaves.items(), curved, strict=True)
@@ -78,7 +79,7 @@ class Grasp(Score):
 
 
 class _Smooth(TorchFunctionMode):
-    """Functions that torch differentiates only once, by others with the same values; so is fast attention."""
+    """Replaces functions that torch can differentiate only once by others with the same values."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -89,7 +90,7 @@ class _Smooth(TorchFunctionMode):
 
 
 def _differentiate_again(edges: list[Any], vectors: list[Tensor], leaves: dict[str, Tensor]) -> None:
-    """Adds the derivatives of Σ edge·vector to those that the leaves gather."""
+    """Adds the derivatives of Σ edge·vector to those accumulated in the leaves."""
     if not edges:
         return  # the loss is linear in every weight
     try:
@@ -102,12 +103,12 @@ def _differentiate_again(edges: list[Any], vectors: list[Tensor], leaves: dict[s
 
 
 def _mixes_examples(module: nn.Module) -> bool:
-    """Whether examples of a batch depend on each other in eval mode, too."""
+    """Whether examples of a batch depend on each other even in eval mode."""
     return isinstance(module, nn.modules.batchnorm._BatchNorm) and module.running_mean is None
 
 
 def _cut_batch(fed: Fed, parts: int) -> Iterator[tuple[float, Fed]]:
-    """At most `parts` parts of a batch of pairs of tensors, each with its share of the examples."""
+    """At most `parts` parts of a batch, each with its share of the examples; only a pair of tensors can be cut."""
     x, y = fed.inputs, fed.labels
     if parts == 1 or not isinstance(x, Tensor) or not isinstance(y, Tensor) or not y.ndim or len(x) != len(y):
         yield 1.0, fed
@@ -117,7 +118,7 @@ def _cut_batch(fed: Fed, parts: int) -> Iterator[tuple[float, Fed]]:
 
 
 def _take_gradients(leaves: dict[str, Tensor]) -> list[Tensor]:
-    """The sums of derivatives that the leaves have accumulated, which are then reset."""
+    """The derivatives accumulated in the leaves, which are then reset."""
     found = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves.values()]
     for leaf in leaves.values():
         leaf.grad = None

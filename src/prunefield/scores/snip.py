@@ -15,7 +15,7 @@ from prunefield.scores._gradients import check_finite, compute_losses, different
 class Snip(Score):
     """|∂L(m⊙w)/∂m| at m = 1, which is |w·∂L/∂w|: SNIP, bar2023, Section 6. L is the sum of the batches' mean losses.
 
-    Division by the total, as in SNIP's paper, changes no mask and is left out.
+    SNIP's paper divides by the total; that changes no mask and is left out.
 
     >>> from prunefield.tasks import Batch
     >>> net = nn.Linear(1, 1, bias=False)

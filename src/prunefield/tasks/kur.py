@@ -17,7 +17,7 @@ from prunefield.theory.quadrature import FAR, place_nodes
 class Kur(Latent):
     """Kur(k) (lufkin2024, Eq. 4): x = F⁻¹(Φ(z))/s with F⁻¹(p) = u/(1−|u|ᵏ)^(1/k), u = 2p−1, s its exact deviation.
 
-    z has the covariance exp(−d²/ξ²). Tails fall as |x|⁻⁽ᵏ⁺¹⁾, so the kurtosis is infinite for k ≤ 4, crosses that of
+    z has the covariance exp(−d²/ξ²). Tails fall as |x|⁻⁽ᵏ⁺¹⁾, so the kurtosis is infinite for k ≤ 4, equals that of
     a Gaussian at k = 5.8901 and falls to that of a uniform law, 1.8, as k grows.
 
     >>> round(Kur(k=5).kurtosis(), 4), Kur(k=4).kurtosis()
@@ -60,7 +60,7 @@ class Kur(Latent):
         return compute_moment(self.k, 4) / compute_moment(self.k, 2) ** 2
 
     def truncated_kurtosis(self, cut: float) -> float:
-        """κ of the law before scaling if all beyond ±`cut` were left out: what a computation on [−cut, cut] gives."""
+        """κ of the unscaled law truncated to [−cut, cut], as a computation on that interval gives it."""
         x, weights = place_nodes(np.linspace(0, cut, 101), 16)
         weights = weights * torch.exp(-torch.log1p(x**self.k) * (1 + 1 / self.k))
         whole, second, fourth = ((weights * x**power).sum().item() for power in (0, 2, 4))

@@ -21,7 +21,7 @@ class Photos(Task):
 
     Each photograph is cut into `rows` × `columns` cells, and each cell is a class. A training crop of side × side
     pixels lies anywhere in the upper part of its cell, a held-out crop anywhere in the lowest `held` rows of pixels:
-    they share no pixel, but neighbours look alike, so this is an easier test than new photographs would be.
+    they share no pixel, but neighbouring regions look alike, so this is easier than a test on new photographs.
     Then x = (grey level − μ)/s with μ and s of each channel over all pixels that training can see.
     Shapes: x is (n, 3·side²), channel-major; y is (n,). The photographs are JPEGs: their finest detail is lost, and
     another decoder may change the last bit of a pixel.

@@ -10,11 +10,12 @@ from prunefield.data import shelf
 from prunefield.data.bundles import Bundle
 from prunefield.tasks._images import Published, decode_image
 
-BLOCK = 1000  # images that are held at a time
+BLOCK = 1000  # images in memory at a time
 
 
 class TinyImagenet(Published):
-    """Tiny ImageNet (bar2023, Sec. 5); the classes in the order of their names, the validation images as test images.
+    """Tiny ImageNet (bar2023, Sec. 5); classes are in the order of their names, and the validation images are the test
+    images.
 
     Image 0 of every class comes first, then image 1 and so on, so that `limit` keeps classes balanced.
 

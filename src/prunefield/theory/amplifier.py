@@ -1,8 +1,8 @@
-"""The amplifier φ of lufkin2024 (Eq. 6), by which the marginal distribution of a pixel decides whether a field
+"""The amplifier φ of lufkin2024 (Eq. 6): the marginal distribution of a pixel decides through it whether a field
 localises.
 
-φ(a) = E[X erf(X alg⁻¹(a)/√2)], alg⁻¹(a) = a/√(1−a²), for −1 ≤ a ≤ 1. Above the line √(2/π)·a it localises, below
-it flattens. All functions here act on tensors of any shape, element by element.
+φ(a) = E[X erf(X alg⁻¹(a)/√2)], alg⁻¹(a) = a/√(1−a²), for −1 ≤ a ≤ 1. If φ lies above the line √(2/π)·a, fields
+localise; below it they flatten. All functions here act element by element on tensors of any shape.
 """
 
 import math
@@ -19,7 +19,7 @@ SLOPE = math.sqrt(2 / math.pi)
 
 
 def invert_alg(a: Tensor) -> Tensor:
-    """alg⁻¹(a) = a/√(1−a²), infinite at ±1; values that rounding put outside are moved to ±1.
+    """alg⁻¹(a) = a/√(1−a²), infinite at ±1; values that rounding has put outside [−1, 1] are clamped.
 
     >>> invert_alg(torch.tensor([0.0, 0.6, 1.0], dtype=torch.float64)).round(decimals=12).tolist()
     [0.0, 0.75, inf]
@@ -51,7 +51,7 @@ def integrate_amplifier(a: Tensor, shape: Callable[[Tensor], Tensor]) -> Tensor:
     True
     """
     b = invert_alg(a)
-    # At a = ±1 the argument is infinite while every node's value is positive, so that erf is ±1 as it should be.
+    # At a = ±1 the argument is infinite and every node's value is positive, so erf is ±1, as it should be.
     steepest = float(b.abs().nan_to_num_(posinf=1.0).max()) if b.numel() else 1.0
     values, weights = _place_nodes(shape, max(0, math.ceil(math.log2(max(steepest, 1.0)))))
     return torch.erf(b[..., None] * values) @ weights
@@ -59,7 +59,7 @@ def integrate_amplifier(a: Tensor, shape: Callable[[Tensor], Tensor]) -> Tensor:
 
 @lru_cache(maxsize=64)
 def _place_nodes(shape: Callable[[Tensor], Tensor], depth: int) -> tuple[Tensor, Tensor]:
-    """Values f(z)/√2 and weights f(z)·p(z) at nodes fine enough for erf(b f(z)), which turns at z = 1/(b f′(0))."""
+    """Values f(z)/√2 and weights f(z)·p(z) at nodes fine enough for erf(b f(z)), which bends at z = 1/(b f′(0))."""
     slope = 1e9 * float(shape(torch.tensor(1e-9, dtype=torch.float64)))
     nodes, weights = half_normal(min(40, 1 + depth + math.ceil(math.log2(max(1.0, slope)))))
     values = shape(nodes)
@@ -69,9 +69,9 @@ def _place_nodes(shape: Callable[[Tensor], Tensor], depth: int) -> tuple[Tensor,
 
 
 def differentiate_amplifier(kurtosis: float, variance: float = 1.0) -> tuple[float, float]:
-    """φ′(0) = √(2/π)σ² and φ‴(0) = −√(2/π)(κσ⁴ − 3σ²) (Lemma B.1), κ = m₄/σ⁴; the even ones are 0.
+    """φ′(0) = √(2/π)σ² and φ‴(0) = −√(2/π)(κσ⁴ − 3σ²) (Lemma B.1), κ = m₄/σ⁴; the even derivatives are 0.
 
-    >>> [round(value, 4) for value in differentiate_amplifier(kurtosis=1.0)]  # of the hypercube: super-linear
+    >>> [round(value, 4) for value in differentiate_amplifier(kurtosis=1.0)]  # hypercube: super-linear
     [0.7979, 1.5958]
     """
     return SLOPE * variance, -SLOPE * (kurtosis * variance**2 - 3 * variance)

@@ -1,4 +1,4 @@
-"""Covariances of fields that are made from a Gaussian one, site by site, by an odd function."""
+"""Covariances of fields made from a Gaussian field by an odd function, site by site."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ def correlate_transformed(shape: Callable[[Tensor], Tensor], latent: Tensor) -> 
     """Cov[f(Z₁), f(Z₂)] for an odd f with E f² = 1 at the latent correlations `latent`, of the same shape.
 
     Mehler's expansion Σ cₙ² ρⁿ over the odd n, cₙ = E[f(Z) Heₙ(Z)]/√n!; at |ρ| = 1 the sum is E f² = 1.
-    What the degrees left out would add is at most ρ⁴⁰³ times their share of the variance.
+    The omitted degrees would add at most ρ⁴⁰³ times their share of the variance.
 
     >>> correlate_transformed(lambda z: z, torch.tensor([0.5, -0.25], dtype=torch.float64)).round(decimals=9).tolist()
     [0.5, -0.25]

@@ -1,10 +1,10 @@
 """What a ReLU neuron learns from elliptical data: the steady states of Proposition 3.3 of lufkin2024.
 
-For elliptical data w·x has the law of √(wᵀΣw)·X, X a site's value, so the loss is exactly
-½ − ½ m q + ¼ wᵀ(Σ₀ + Σ₁)w with q = √(wᵀΣ₁w) and m = E|X| = φ(1), and its gradient flow (Eq. 11, with the constant and
-the halves that it lacks) is ẇ = ½ m Σ₁w/q − ½ (Σ₀ + Σ₁)w: Eq. 5 with the linear amplifier φ(a) = m·a. The Fourier
-basis diagonalises both covariances, and mode j grows at the rate ½ λ₁ⱼ [m/q − (1 + rⱼ)], rⱼ = λ₀ⱼ/λ₁ⱼ. A steady state
-therefore has q = m/(1 + r) and only modes of that one ratio r: if each ratio belongs to one frequency, a sinusoid.
+For elliptical data w·x is distributed as √(wᵀΣw)·X, X being a site's value, so the loss is exactly ½ − ½ m q + ¼ wᵀ(Σ₀
++ Σ₁)w with q = √(wᵀΣ₁w) and m = E|X| = φ(1), and its gradient flow (Eq. 11, with the constant and the halves that are
+missing there) is ẇ = ½ m Σ₁w/q − ½ (Σ₀ + Σ₁)w: Eq. 5 with the linear amplifier φ(a) = m·a. The Fourier basis
+diagonalises both covariances, and mode j grows at the rate ½ λ₁ⱼ [m/q − (1 + rⱼ)], rⱼ = λ₀ⱼ/λ₁ⱼ. A steady state
+therefore has q = m/(1 + r) and only modes of that one ratio r: a sinusoid, if each ratio belongs to one frequency.
 
 All functions take the circulant covariances Σ₀ and Σ₁ of a ring, shape (N, N); frequencies are 0, 1, …, N // 2.
 """
@@ -29,15 +29,17 @@ def compare_spectra(short: Tensor, long: Tensor) -> Tensor:
 
 
 def separate_ratios(short: Tensor, long: Tensor) -> float:
-    """The smallest relative difference of two ratios: above 0 the condition of Proposition 3.3 holds."""
+    """The smallest relative difference of two ratios; the condition of Proposition 3.3 holds if it is above 0."""
     ordered = compare_spectra(short, long).sort().values
     return float((ordered.diff() / ordered[1:]).min())
 
 
 def find_amplitudes(short: Tensor, long: Tensor, mean: float) -> Tensor:
-    """The amplitude of the sinusoid of each frequency that is a steady state, shape (N // 2 + 1,); `mean` is m = E|X|.
+    """For each frequency, the amplitude of the sinusoid that is a steady state, shape (N // 2 + 1,); `mean` is m =
+    E|X|.
 
-    |v| = m√λ₁/(λ₀ + λ₁) in the orthonormal basis: √(1/N)|v| for the frequencies 0 and N/2, else √(2/N)|v|.
+    |v| = m√λ₁/(λ₀ + λ₁) in the orthonormal basis: this gives √(1/N)|v| for the frequencies 0 and N/2, and √(2/N)|v| for
+    the others.
 
     >>> from prunefield.theory.fields import correlate_sites, make_circulant
     >>> short, long = (make_circulant(correlate_sites(40, xi)) for xi in (1.0, 3.0))
@@ -54,9 +56,10 @@ def find_amplitudes(short: Tensor, long: Tensor, mean: float) -> Tensor:
 
 
 def find_growth_rates(short: Tensor, long: Tensor) -> Tensor:
-    """The rate ½ λ₁ⱼ (rₖ − rⱼ) at which frequency j grows at the steady state of k, shape (k, j); it does not need m.
+    """The rate ½ λ₁ⱼ (rₖ − rⱼ) at which frequency j grows at the steady state of k, shape (k, j); it does not depend on
+    m.
 
-    Only the frequency with the smallest ratio has no positive rate: it wins.
+    Only the steady state with the smallest ratio has no positive rate: it is the stable one.
 
     >>> from prunefield.theory.fields import correlate_sites, make_circulant
     >>> short, long = (make_circulant(correlate_sites(40, xi)) for xi in (1.0, 3.0))
@@ -68,7 +71,7 @@ def find_growth_rates(short: Tensor, long: Tensor) -> Tensor:
 
 
 def find_stable_frequency(short: Tensor, long: Tensor) -> int:
-    """The frequency of the one stable steady state, which has the smallest ratio."""
+    """The frequency of the only stable steady state, the one with the smallest ratio."""
     return int(compare_spectra(short, long).argmin())
 
 

@@ -30,10 +30,10 @@ def integrate_flow(
     *,
     tolerance: float = 1e-6,
 ) -> Tensor:
-    """The fields at `times` (of which the first is that of `start`), shape (times, …, N).
+    """The fields at `times`, the first of which is the time of `start`, shape (times, …, N).
 
     All fields are integrated side by side as one system, by an explicit method of order 8 with adaptive steps; φ is
-    read from a table that is right to 1e-10, or evaluated where no table is (`tabulate_function`).
+    read from a table accurate to 1e-10, or evaluated if there is no such table (`tabulate_function`).
 
     >>> one = torch.eye(4, dtype=torch.float64)
     >>> from prunefield.theory.amplifier import amplify_gaussian
@@ -49,9 +49,8 @@ def integrate_flow(
 
     def velocity(_: float, flat: np.ndarray) -> np.ndarray:
         if rows is None:
-            return (
-                compute_velocity(torch.from_numpy(flat).view(-1, len(long)), short, long, amplifier).flatten().numpy()
-            )
+            fields = torch.from_numpy(flat).view(-1, len(long))
+            return compute_velocity(fields, short, long, amplifier).flatten().numpy()
         return compiled(flat, even, odd, rows)
 
     first = start.to(torch.float64).flatten().numpy()
@@ -66,7 +65,7 @@ def integrate_flow(
 def find_flat_state(short: Tensor, long: Tensor, amplifier: Callable[[Tensor], Tensor]) -> float:
     """The height c of the flat steady state w = ±c: c = φ(√(λ₁/N))/(λ₀ + λ₁), λ being the row sums of Σ₀ and Σ₁.
 
-    For a Gaussian, N = 40 and ξ = (1, 3) this is 0.0410, the state to which the fields of elliptical data go.
+    For a Gaussian, N = 40 and ξ = (1, 3) this is 0.0410, where the fields of elliptical data end.
 
     >>> from prunefield.theory import amplifier, fields
     >>> short, long = (fields.make_circulant(fields.correlate_sites(40, xi)) for xi in (1.0, 3.0))

@@ -1,4 +1,4 @@
-"""Integrals over a standard normal variable, for odd functions of it that are steep at 0 and long in the tails."""
+"""Integrals over a standard normal variable, for odd functions that are steep at 0 and have long tails."""
 
 from functools import cache
 
@@ -11,9 +11,9 @@ FAR = 37.0  # beyond it the normal tail underflows in float64
 
 @cache
 def half_normal(depth: int = 24) -> tuple[Tensor, Tensor]:
-    """Nodes z > 0 and weights so that Σ weights·f(z) = E f(|Z|), Z standard normal; both of shape (nodes,).
+    """Nodes z > 0 and weights such that Σ weights·f(z) = E f(|Z|), Z standard normal; both of shape (nodes,).
 
-    Panels halve `depth` times towards 0, for functions that turn on a scale of 2^−depth there.
+    Panels halve `depth` times towards 0, for functions that bend there on a scale of 2^−depth.
 
     >>> z, weights = half_normal(3)
     >>> round(float((weights * z**4).sum()), 12)
@@ -25,7 +25,7 @@ def half_normal(depth: int = 24) -> tuple[Tensor, Tensor]:
 
 @cache
 def long_half_normal() -> tuple[Tensor, Tensor]:
-    """The same up to where the tail underflows, fine enough for Hermite polynomials of a high degree."""
+    """The same, up to where the tail underflows and fine enough for Hermite polynomials of high degree."""
     return _weigh_nodes(np.concatenate([[0.0], 2.0 ** -np.arange(20, 1, -1.0), np.arange(0.5, FAR + 0.1, 0.5)]), 16)
 
 

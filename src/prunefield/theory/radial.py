@@ -1,7 +1,7 @@
 """The marginal law of elliptical data X = R·u, u uniform on the sphere of `sites` dimensions (lufkin2024, Def. 1).
 
-A radial law is a pair of tensors, radii and the weight of each: the nodes of a quadrature, or all radii that there are.
-All functions of `x` or `a` act on tensors of any shape, element by element, in float64.
+A radial law is a pair of tensors, radii and their weights: the nodes of a quadrature, or all radii of a discrete law.
+All functions of `x` or `a` act element by element on tensors of any shape, in float64.
 """
 
 import math
@@ -19,7 +19,7 @@ Law = tuple[Tensor, Tensor]
 
 @cache
 def integrate_extreme() -> Law:
-    """The radii R = 2 + artanh U, U uniform: the density sech²(r − 2) for r ≥ 2 that §4.3 of lufkin2024 prints.
+    """The radii R = 2 + artanh U, U uniform: the density sech²(r − 2) for r ≥ 2, as printed in lufkin2024, §4.3.
 
     >>> radii, weights = integrate_extreme()
     >>> round(float(weights @ radii) - 2, 12) == round(math.log(2), 12)
@@ -30,7 +30,7 @@ def integrate_extreme() -> Law:
 
 
 def normalise_law(law: Law, sites: int) -> Law:
-    """The law stretched to E R² = `sites`, so that every coordinate of R·u has unit variance."""
+    """The law rescaled to E R² = `sites`, so that every coordinate of R·u has unit variance."""
     radii, weights = law
     return radii * (sites / (weights @ radii.square())).sqrt(), weights
 
@@ -46,7 +46,7 @@ def measure_kurtosis(law: Law, sites: int) -> float:
 
 
 def compute_cdf(x: Tensor, law: Law, sites: int) -> Tensor:
-    """P(R·u₁ ≤ x), from the square of u₁, which has the law Beta(1/2, (N−1)/2).
+    """P(R·u₁ ≤ x), from the square of u₁, which is distributed as Beta(1/2, (N−1)/2).
 
     >>> compute_cdf(torch.tensor([0.0, 2.0]), (torch.ones(1), torch.ones(1)), 40).tolist()
     [0.5, 1.0]
@@ -110,8 +110,8 @@ def amplify_student(a: Tensor, nu: float) -> Tensor:
 
 @cache
 def _mix_variances(nu: float) -> Law:
-    """The variances (ν−2)/χ² and weights: the trapezium rule in log χ², which is exact but for rounding there."""
-    # What a variance s² > 1/a² adds falls as χ^(ν−1) towards χ = 0; this goes far enough for all a above 1e-8.
+    """The variances (ν−2)/χ² and weights: the trapezium rule in log χ², which is exact up to rounding."""
+    # The contribution of a variance s² > 1/a² falls as χ^(ν−1) towards χ = 0; this range suffices for all a above 1e-8.
     low, high = math.log(nu) - 80 / (nu - 1) - 40, math.log(nu + 40 * math.sqrt(nu) + 100)
     log = torch.arange(low, high, 0.2 / math.sqrt(nu), dtype=torch.float64)
     weights = torch.exp((nu / 2) * (log - math.log(nu)) - (log.exp() - nu) / 2)

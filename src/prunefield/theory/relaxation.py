@@ -1,8 +1,8 @@
 """The flow of lufkin2024 (Eq. 5) over long times and for many covariances at once, by an exponential integrator.
 
-ẇ = ½ σφ(Σ₁w/(σ√(wᵀΣ₁w))) − ½ (Σ₀ + Σ₁)w, σ² being the variances of class 1, is solved in the modes of Σ₀ + Σ₁, in
-which the linear part is exact. An explicit method (`theory.flow`) has to resolve the fastest mode to the very end, for
-images a hundredth of a unit of time; here steps grow as a field comes to rest.
+ẇ = ½ σφ(Σ₁w/(σ√(wᵀΣ₁w))) − ½ (Σ₀ + Σ₁)w, where σ² are the variances of class 1, is solved in the modes of Σ₀ + Σ₁,
+where the linear part is exact. An explicit method (`theory.flow`) must resolve the fastest mode to the very end, which
+for images takes steps of 0.01; here steps grow as a field comes to rest.
 """
 
 import math
@@ -13,15 +13,15 @@ from torch import Tensor
 
 from prunefield.core.errors import RunError
 
-TOLERANCE = 1e-3  # of one step, relative to the field
-FIRST, LIMIT = 0.05, 20_000  # the first step; the most steps
+TOLERANCE = 1e-3  # error of one step, relative to the field
+FIRST, LIMIT = 0.05, 20_000  # the first step; the largest number of steps
 
 
 class Torus:
     """Translation-invariant Σ₀ and Σ₁ on a ring or a torus, given as kernels (…, *grid): all products are FFTs.
 
-    Leading axes are other covariances, integrated side by side. Fields have the shape (…, inits, *grid). Negative
-    eigenvalues, which an estimate may have, count as 0.
+    Leading axes hold further covariances, integrated side by side. Fields have the shape (…, inits, *grid). Negative
+    eigenvalues, which an estimate may have, are set to 0.
     """
 
     def __init__(self, short: Tensor, long: Tensor, axes: int) -> None:
@@ -30,7 +30,7 @@ class Torus:
             torch.fft.rfftn(kernel, dim=self.axes).real.clamp(min=0.0).unsqueeze(-axes - 1) for kernel in (short, long)
         )
         self.rates = low + self.high
-        pairs = torch.full((self.high.shape[-1],), 2.0, dtype=long.dtype)  # rfft keeps one mode of a conjugate pair
+        pairs = torch.full((self.high.shape[-1],), 2.0, dtype=long.dtype)  # rfft keeps one mode of each conjugate pair
         pairs[0] = 1.0
         if self.grid[-1] % 2 == 0:
             pairs[-1] = 1.0
@@ -82,11 +82,11 @@ def relax_fields(
     *,
     tolerance: float = TOLERANCE,
 ) -> Tensor:
-    """The fields at `times`, which begin after 0, from `start` (…, inits, *grid) at 0: shape (times, *start.shape).
+    """The fields at `times` > 0 from `start` (…, inits, *grid) at time 0: shape (times, *start.shape).
 
     Krogstad's exponential Runge–Kutta method of order 4 (ETD4RK-B); the force at the end of a step, which the next one
-    needs anyway, gives one of order 3 to compare with. Their distance is kept below `tolerance` of the field, in the
-    field where it is largest.
+    needs anyway, gives a solution of order 3 to compare with. Their distance, relative to the field, is kept below
+    `tolerance` for every field.
 
     >>> from prunefield.theory import amplifier, fields
     >>> rows = [fields.correlate_sites(40, xi) for xi in (1.0, 3.0)]
@@ -123,12 +123,12 @@ def relax_fields(
                     return torch.stack(found)
         if error > tolerance or length == step:
             ideal = step * min(4.0, max(0.2, 0.9 * (tolerance / max(error, 1e-12)) ** 0.25))
-            step = ideal if error > tolerance or ideal > 1.2 * step else step  # factors are kept for equal steps
+            step = ideal if error > tolerance or ideal > 1.2 * step else step  # an unchanged step can reuse its factors
     raise RunError(f"the flow did not reach t = {times[-1]:g} within {LIMIT} steps (it stopped at {now:g})")
 
 
 def _compute_phis(decay: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """e⁻ˣ, φ₁(−x) = (1 − e⁻ˣ)/x, φ₂ = (1 − φ₁)/x and φ₃ = (½ − φ₂)/x; by their series where x < 0.5."""
+    """e⁻ˣ, φ₁(−x) = (1 − e⁻ˣ)/x, φ₂ = (1 − φ₁)/x and φ₃ = (½ − φ₂)/x; by series for x < 0.5."""
     small = decay < 0.5
     safe = torch.where(small, 1.0, decay)
     third = sum((-decay) ** k / math.factorial(k + 3) for k in range(10))

@@ -1,7 +1,8 @@
 """Pruning as sketching (bar2023, Sections 3 and 4) for given inputs: Algorithm 1 and its exact error.
 
-Inputs X have shape (…, d, n): row X_(k) holds feature k of all n examples. Weights w and probabilities p have shape
-(…, d), the features are Xᵀw, and s is the number of draws. Leading dimensions broadcast; all is double precision.
+Inputs X have shape (…, d, n): row X_(k) holds feature k of all n examples. Weights w and probabilities p have shape (…,
+d), the features are Xᵀw, and s is the number of draws. Leading dimensions broadcast. All computations are in double
+precision.
 """
 
 import torch
@@ -11,7 +12,7 @@ from prunefield.core.errors import UsageError
 
 
 def optimal_probabilities(w: Tensor, x: Tensor | None = None) -> Tensor:
-    """The optimal sampling probabilities p_i = ‖X_(i)‖|w_i| / Σ_j ‖X_(j)‖|w_j| (Eq. 2); without `x`, equal norms.
+    """The optimal sampling probabilities p_i = ‖X_(i)‖|w_i| / Σ_j ‖X_(j)‖|w_j| (Eq. 2); without `x`, norms are equal.
 
     >>> optimal_probabilities(torch.tensor([3.0, -1.0])).tolist()
     [0.75, 0.25]
@@ -35,7 +36,7 @@ def mix_uniform(p: Tensor, alpha: float) -> Tensor:
 
 
 def draw_mask(p: Tensor, s: int, *, generator: torch.Generator, draws: tuple[int, ...] = ()) -> Tensor:
-    """Algorithm 1: s times draw i ~ p with replacement and add 1/(s·p_i) to m_i; so E m = 1 and at most s are non-zero.
+    """Algorithm 1: s times, draw i ~ p with replacement and add 1/(s·p_i) to m_i. E m = 1, and at most s are non-zero.
 
     The shape is `draws` + (…, d).
 
@@ -44,7 +45,7 @@ def draw_mask(p: Tensor, s: int, *, generator: torch.Generator, draws: tuple[int
     """
     p = p.double().expand(*draws, *p.shape)
     ends = p.cumsum(-1).contiguous()
-    # A random number times the last end, not times 1: the sum of p may differ from 1 by rounding.
+    # Scaled by the last end and not by 1: the sum of p may differ from 1 by rounding.
     places = torch.rand(*p.shape[:-1], s, dtype=torch.float64, generator=generator) * ends[..., -1:]
     picks = torch.searchsorted(ends, places, right=True).clamp(max=p.shape[-1] - 1)
     return torch.zeros_like(ends).scatter_add_(-1, picks, 1 / (s * p.gather(-1, picks)))
@@ -53,8 +54,8 @@ def draw_mask(p: Tensor, s: int, *, generator: torch.Generator, draws: tuple[int
 def expected_error(x: Tensor, w: Tensor, p: Tensor, s: int) -> Tensor:
     """E_m‖Xᵀw − Xᵀ(w⊙m)‖² for the masks of Algorithm 1, exactly, for any p.
 
-    (1/s)·[Σ_k ‖X_(k)‖²w_k²/p_k − ‖Xᵀw‖²] (Lemma 4.3 before its last step; Lemma 4.1 with the square that its print
-    lost). Weights with p_k = 0 are never kept: they add their squared features, whatever s is.
+    (1/s)·[Σ_k ‖X_(k)‖²w_k²/p_k − ‖Xᵀw‖²] (Lemma 4.3 before its last step; Lemma 4.1 with the square missing in
+    print). Weights with p_k = 0 are never kept: they add their squared features, whatever s is.
 
     >>> x, w = torch.eye(2), torch.tensor([1.0, 1.0])
     >>> expected_error(x, w, torch.tensor([1.0, 0.0]), 5).item()
@@ -68,7 +69,7 @@ def expected_error(x: Tensor, w: Tensor, p: Tensor, s: int) -> Tensor:
 
 
 def enumerate_error(x: Tensor, w: Tensor, p: Tensor, s: int) -> Tensor:
-    """The same error from its definition: the sum over all dˢ sequences of draws. An oracle, for small d and s.
+    """`expected_error` from its definition: the sum over all dˢ sequences of draws. An oracle for small d and s.
 
     >>> x, w, p = torch.eye(2), torch.tensor([1.0, 2.0]), torch.tensor([0.25, 0.75])
     >>> round(enumerate_error(x, w, p, 3).item(), 12), round(expected_error(x, w, p, 3).item(), 12)

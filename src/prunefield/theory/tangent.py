@@ -1,7 +1,7 @@
 """Pruning in the tangent of a network (bar2023, Section 7): J(θ)θ instead of Xᵀw.
 
 The Jacobian J of all outputs by all d parameters has shape (examples × outputs, d); its transpose replaces the inputs X
-of `sketching`, whose functions give masks and exact errors. All is double precision.
+of `sketching`, whose functions give masks and exact errors. All computations are in double precision.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ def flatten_parameters(parameters: Parameters) -> Tensor:
 
 
 def unflatten_parameters(theta: Tensor, like: Parameters) -> dict[str, Tensor]:
-    """The parameters of which θ is made; the reverse of `flatten_parameters`.
+    """The parameters in θ; the inverse of `flatten_parameters`.
 
     >>> unflatten_parameters(torch.arange(3), {"a": torch.zeros(2, 1), "b": torch.ones(1)})["a"].tolist()
     [[0], [1]]
@@ -87,7 +87,7 @@ def tangent_probabilities(jacobian: Tensor, theta: Tensor) -> Tensor:
 
 
 def sum_inverses(values: Tensor) -> float:
-    """F = Σ_k 1/|a_k| of Theorem 7.2: infinite as soon as one a_k is zero.
+    """F = Σ_k 1/|a_k| of Theorem 7.2; infinite if any a_k is zero.
 
     >>> sum_inverses(torch.tensor([1.0, -2.0])), sum_inverses(torch.tensor([1.0, 0.0]))
     (1.5, inf)
@@ -97,7 +97,7 @@ def sum_inverses(values: Tensor) -> float:
 
 def tangent_bound(jacobian: Tensor, theta: Tensor, s: int, *, k: float, distance: float) -> float:
     """Theorem 7.2 as printed, (1/s)K³‖θ0‖₁F(J0)·(‖θ0‖₁ + F(θ0)·9K⁴R0²/λ² + 6√d·K³R0/λ), with D = 3KR0/λ_min:
-    (1/s)K³‖θ0‖₁F(J0)·(‖θ0‖₁ + F(θ0)·K²D² + 2√d·K²D); J and θ are those of the initialisation.
+    (1/s)K³‖θ0‖₁F(J0)·(‖θ0‖₁ + F(θ0)·K²D² + 2√d·K²D); J and θ are taken at initialisation.
 
     >>> tangent_bound(torch.ones(1, 4), torch.ones(4), 2, k=1.0, distance=0.0)
     32.0

@@ -76,11 +76,11 @@ def _describe(task: Any) -> dict[str, Any]:
         "data": task.kind(),
         "shape": shape,
         "classes": classes,
-        "state": task.origin,
+        "state": task.provenance,
         "licence": None,
         "bytes": None,
     }
-    if task.origin == "published":
+    if task.provenance == "published":
         here = (task.folder() / ABOUT).exists()
         state = "here" if here else f"data get {task.kind()} ({task.size / 1e6:.0f} MB)"
         row |= {"state": state, "licence": task.licence, "bytes": task.size, "folder": str(task.folder())}
@@ -191,7 +191,7 @@ def _published() -> dict[str, Any]:
     from prunefield.tasks import Task
 
     tasks = {name: Task.parse(name) for name in modules("tasks")}
-    return {name: task for name, task in tasks.items() if task.origin == "published"}
+    return {name: task for name, task in tasks.items() if task.provenance == "published"}
 
 
 def _find(name: str) -> Any:
