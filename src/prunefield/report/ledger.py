@@ -29,7 +29,7 @@ class Row:
     null: Verdict | None
 
     def as_json(self) -> dict[str, Any]:
-        claim = {"text": self.claim.text, "where": self.claim.where, "expected": self.claim.expected}
+        claim = {key: getattr(self.claim, key) for key in ("text", "where", "expected", "decided_at")}
         null = None if self.null is None else asdict(self.null)
         return {"item": self.item, "scale": self.scale, **claim, **asdict(self.verdict), "null": null}
 
