@@ -84,8 +84,8 @@ def count_claims(entries: list[PublishedItem]) -> str:
         groups.setdefault((entry.item.partition("/")[0], entry.scale), []).append(entry)
     for (paper, scale), group in groups.items():
         counts = Counter(claim.status for entry in group for claim in entry.claims)
-        numbers = (len(group), counts.total(), *(counts[status] for status in VERDICTS))
-        rows.append((f"`{paper}`", scale, *map(str, numbers)))
+        numbers = (counts.total(), *(counts[status] for status in VERDICTS))
+        rows.append((f"`{paper}`", scale, f"{len(group)} of {len(items([paper]))}", *map(str, numbers)))
     return write_table(rows)
 
 
