@@ -6,6 +6,7 @@ of claims is left as it is until all of its items are published.
 """
 
 import argparse
+import html
 import re
 import sys
 from collections import Counter
@@ -96,7 +97,7 @@ def write_table(rows: list[tuple[str, ...]]) -> str:
 
 def escape(text: str) -> str:
     """Text that Markdown shows as it is, in a cell of a table."""
-    return re.sub(r"([\\`*_{}\[\]<>|~])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\`*_{}\[\]|])", r"\\\1", html.escape(" ".join(text.split()), quote=False))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from prunefield.core.errors import unknown
@@ -84,6 +86,14 @@ def items(names: list[str] | tuple[str, ...] = ()) -> list[Item]:
             raise unknown("item", name, papers + known)
         chosen += [other for other in found if other not in chosen]
     return [Item.parse(name) for name in chosen]
+
+
+def load_paper(name: str) -> ModuleType:
+    """The package of a paper, ours or another author's: it has TITLE and BIBTEX."""
+    packages = {kind.partition("/")[0]: module.rpartition(".")[0] for kind, module in modules(Item.family).items()}
+    if name not in packages:
+        raise unknown("paper", name, packages)
+    return import_module(packages[name])
 
 
 def settle(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:

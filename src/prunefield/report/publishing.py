@@ -5,7 +5,6 @@ a difference between two of them shows what has changed. `make publish` writes t
 """
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,10 +12,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from prunefield.core.errors import StoreError
 from prunefield.core.files import make_folder, write_whole
-from prunefield.core.names import modules
 from prunefield.lab.store import Store
 from prunefield.papers import Item, Scale, Status
-from prunefield.report.ledger import Finding, items, settle
+from prunefield.report.ledger import Finding, items, load_paper, settle
 
 VERSIONS = ("prunefield", "python", "torch", "numpy")
 
@@ -128,12 +126,8 @@ def compare(finding: Finding) -> Literal["same", "differs"] | None:
 
 
 def locate_published(paper: str, scale: Scale) -> Path:
-    """The file of a paper at a scale, in the folder of its items, whichever package they are from."""
-    module = next(module for name, module in modules(Item.family).items() if name.startswith(f"{paper}/"))
-    spec = find_spec(module)
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent / "published" / f"{scale}.json"
+    """The file of a paper at a scale, in the folder of its package."""
+    return Path(load_paper(paper).__path__[0]) / "published" / f"{scale}.json"
 
 
 def _paper_of(name: str) -> str:
