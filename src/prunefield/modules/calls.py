@@ -181,7 +181,7 @@ def count_outputs(net: nn.Module, shape: Sequence[int]) -> int:
     """
     try:
         with borrow_network(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():
-            fed = fit_batch(_read(torch.zeros(1, *shape)), next(net.parameters(), torch.empty(0)))
+            fed = fit_batch(read_batches([torch.zeros(1, *shape)])[0], next(net.parameters(), torch.empty(0)))
             outputs = call(fed.inputs)
             with suppress(UsageError):
                 outputs = find_logits(outputs)
