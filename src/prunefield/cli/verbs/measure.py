@@ -133,7 +133,7 @@ def summarise(values: "Tensor") -> dict[str, Any]:
 
 
 def show_rows(head: dict[str, Any], rows: list[dict[str, Any]], *, data: bool) -> None:
-    from prunefield.cli.screen import show
+    from prunefield.core.terminal import show_table
     from prunefield.core.errors import show_line
 
     cells = [
@@ -141,7 +141,7 @@ def show_rows(head: dict[str, Any], rows: list[dict[str, Any]], *, data: bool) -
         for row in rows
     ]
     title = f"{show_line(head['layer'], 200)}: {head['units']} units, density {head['density']:.4g}"
-    show(list(rows[0]), cells, title=title)
+    show_table(list(rows[0]), cells, title=title)
     if head["density"] == 1:
         print("Nothing is masked, and all full masks have the same width, so widths are those of |w|.")
     if not data:

@@ -93,7 +93,7 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(args: Namespace) -> int:
     import torch
 
-    from prunefield.cli.screen import count_iterations
+    from prunefield.core.progress import track_progress
     from prunefield.core.seeds import generator
     from prunefield.masks.mask import Mask
     from prunefield.pruning.schedules import shrink
@@ -112,7 +112,7 @@ def execute(args: Namespace) -> int:
     old = Mask.load(args.old) if args.old else None
     how = {key: getattr(args, key) for key in ("iterations", "schedule", "scope", "sample", "reduce", "alpha", "floor")}
     try:
-        with count_iterations(f"{score.kind()} of {args.model}") as tell:
+        with track_progress(f"{score.kind()} of {args.model}") as tell:
             how |= {"mask": old, "check": False, "progress": tell}
             mask = shrink(net, score, args.density, draw, generator=generator(args.seed, "mask"), **how)
     except Error:
@@ -241,11 +241,11 @@ def describe(net: "nn.Module", mask: "Mask", shape: tuple[int, ...], skip: "Sequ
 
 
 def show_report(report: dict[str, Any], path: Path) -> None:
-    from prunefield.cli.screen import show
+    from prunefield.core.terminal import show_table
 
     columns = list(report["layers"][0])
     rows = [[f"{row[key]:.4g}" if key == "density" else row[key] for key in columns] for row in report["layers"]]
-    show(columns, rows, title=f"mask: {path}")
+    show_table(columns, rows, title=f"mask: {path}")
     operations = (
         f"; {report['kept_flops']:,} of {report['flops']:,} operations for one input" if "flops" in report else ""
     )
