@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from prunefield.engines import Engine
     from prunefield.lab.execution import carry_out, obtain
     from prunefield.lab.store import Store
+    from prunefield.lab.study import Study
     from prunefield.masks.mask import Mask
     from prunefield.papers import Claim, Item, Verdict
+    from prunefield.report.reproduction import reproduce
     from prunefield.runs import Record, Run, State
     from prunefield.scores import Score
     from prunefield.tasks import Batch, Task
@@ -24,11 +26,25 @@ if TYPE_CHECKING:
 _PLACES = {
     "Batch": "tasks", "Claim": "papers", "Engine": "engines", "Item": "papers", "Mask": "masks.mask", "Record": "runs",
     "Run": "runs", "Score": "scores", "State": "runs", "Store": "lab.store", "Task": "tasks", "Verdict": "papers",
-    "carry_out": "lab.execution", "obtain": "lab.execution",
+    "Study": "lab.study", "carry_out": "lab.execution", "obtain": "lab.execution", "reproduce": "report.reproduction",
 }  # fmt: skip
 __all__ = [
-    "Batch", "Claim", "Engine", "Item", "Mask", "Record", "Run", "Score", "State", "Store", "Task", "Verdict",
-    "carry_out", "obtain",
+    "Batch",
+    "Claim",
+    "Engine",
+    "Item",
+    "Mask",
+    "Record",
+    "Run",
+    "Score",
+    "State",
+    "Store",
+    "Study",
+    "Task",
+    "Verdict",
+    "carry_out",
+    "obtain",
+    "reproduce",
 ]  # fmt: skip
 
 

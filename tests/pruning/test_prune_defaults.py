@@ -116,7 +116,10 @@ def test_synflow_draws_no_data_and_shows_progress_in_a_pipe(tmp_path, monkeypatc
     options = ["prune", "resnet20:4", "--density", "0.5", "--shape", "3,16,16", "--iterations", "3", "--json"]
     assert main(options) == 0
     told = capsys.readouterr()
-    assert told.err.splitlines() == [f"synflow of resnet20:4: {step} of 3 iterations" for step in (1, 2)]
+    assert told.err.splitlines() == [
+        "synflow of resnet20:4: 1 of 3 iterations (33%)",
+        "synflow of resnet20:4: 2 of 3 iterations (67%)",
+    ]
     assert told.out.startswith("{")
     monkeypatch.setattr(progress, "PAUSE", 1e9)
     assert main(options) == 0

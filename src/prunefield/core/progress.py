@@ -21,7 +21,7 @@ class Tell(Protocol):
 
 @contextmanager
 def track_progress(what: str, *, unit: str = "iterations", shown: bool = True) -> Iterator[Tell]:
-    """A bar that appears at the first call of what this yields: what is refused at once gets its one line and no bar."""
+    """A bar that appears at the first call of what this yields: what is refused at once gets its line and no bar."""
     begun = last = monotonic()
     is_terminal, is_notebook = sys.stderr.isatty(), "ipykernel" in sys.modules
     bar: Progress | bool = False  # in a notebook whether there is one
@@ -38,7 +38,7 @@ def track_progress(what: str, *, unit: str = "iterations", shown: bool = True) -
             print(f"\r{what} {'━' * full}{'╌' * (30 - full)} {text}  ", end="", file=sys.stderr, flush=True)
         elif not is_notebook and done < total and now - last >= max(PAUSE, 0.05 * (now - begun)):
             last = now
-            print(f"{what}: {text}", file=sys.stderr, flush=True)
+            print(f"{what}: {text} ({done / total:.0%})", file=sys.stderr, flush=True)
 
     try:
         yield tell if shown else lambda done, total, note=None: None

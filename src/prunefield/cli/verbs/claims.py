@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from prunefield.cli.options import add_items, add_store, old_store, print_json
+from prunefield.cli.options import add_items, add_store, print_json
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -13,17 +13,13 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
-    from prunefield.cli.screen import show_ledger
-    from prunefield.report.ledger import check_scale, items, settle
+    from prunefield.report.reproduction import read_ledger
 
-    chosen, scale, store = items(args.items), None if args.scale is None else check_scale(args.scale), old_store(args)
-    findings = {item.kind(): settle(store, item, scale) for item in chosen}
-    rows = [row for finding in findings.values() if finding for row in finding.rows]
-    absent = [name for name, finding in findings.items() if finding is None]
+    found = read_ledger(args.items, args.scale, args.store)
     if args.json:
-        print_json({"claims": [row.as_json() for row in rows], "absent": absent})
+        print_json({"claims": found.claims, "absent": found.unfinished})
     else:
-        show_ledger([row.as_json() for row in rows])
-        for name in absent:
-            print(f"{name} is not in the store; run: prunefield reproduce {name} --out {store.root}")
-    return 1 if args.strict and any(row.verdict.status == "not reproduced" for row in rows) else 0
+        found.show()
+        for name in found.unfinished:
+            print(f"{name} is not in the store; run: prunefield reproduce {name} --store {args.store}")
+    return 1 if args.strict and found.contradicted else 0

@@ -133,8 +133,8 @@ def summarise(values: "Tensor") -> dict[str, Any]:
 
 
 def show_rows(head: dict[str, Any], rows: list[dict[str, Any]], *, data: bool) -> None:
-    from prunefield.core.terminal import show_table
     from prunefield.core.errors import show_line
+    from prunefield.core.terminal import show_table
 
     cells = [
         ["–" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else cell for cell in row.values()]
