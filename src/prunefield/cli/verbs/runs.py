@@ -56,7 +56,7 @@ def list_(args: Namespace, folders: "list[Folder]") -> int:
         print_json(rows)
         return 0
     names = [show_line(row["run"]) for row in rows]
-    width = max(map(len, names), default=3)  # not `screen.show`: it takes seconds for 20,000 rows
+    width = max(map(len, names), default=3)  # not `show_table`: it takes seconds for 20,000 rows
     print(f"{'run':{width}}  status   progress  seconds")
     for name, row in zip(names, rows, strict=True):
         print(f"{name:{width}}  {row['status']:7}  {row['progress']:8.0%}  {row['seconds'] or ''}".rstrip())
@@ -87,7 +87,7 @@ def table(args: Namespace, folders: "list[Folder]") -> int:
         write_whole(Path(args.csv), found.to_csv(index=False).encode(), chosen_by="--csv")
         print(f"{args.csv}: {len(found):,} rows, {found.shape[1]} columns")
     else:
-        varies = [key for key in found if found[key].astype(str).nunique() > 1 or key == "run"]
+        varies = [key for key in found if key == "run" or found[key].map(str).nunique() > 1]
         show_table(varies, found[varies].astype(object).to_numpy().tolist())
     return 0
 
