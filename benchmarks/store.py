@@ -1,6 +1,6 @@
-"""Listing the runs of a large store: processor time of the whole command, against that of reading one file of each.
+"""Listing the runs of a large store: processor time of the command, relative to reading one file of each run.
 
-The folders are hard links to the files of one finished run, so that they need no space.
+The folders contain hard links to the files of one finished run, so they need no space.
 """
 
 import os
@@ -17,7 +17,7 @@ from prunefield.lab.store import Store
 from prunefield.runs.sketch import Sketch
 
 READ = "import pathlib, sys\nfor path in sorted(pathlib.Path(sys.argv[1]).iterdir()): (path / 'made.json').read_bytes()"
-LINKS = 10_000  # of one file; a file system allows no more than a few ten thousand
+LINKS = 10_000  # to one file; file systems allow only a few tens of thousands
 
 
 def cases() -> Iterator[Case]:
@@ -26,20 +26,20 @@ def cases() -> Iterator[Case]:
         obtain(store, run)
         made = 1
         for count, target in ((20_000, 2), (100_000, 10)):
-            _link(store, run.folder, range(made, count))
+            _link_runs(store, run.folder, range(made, count))
             made = count
             yield Case(
                 f"list {count:,} runs",
-                _time([sys.executable, "-m", "prunefield", "runs", "list", "--json", "--store", folder]),
-                limit=_time([sys.executable, "-c", READ, str(store.root / "runs")]),
+                _time_command([sys.executable, "-m", "prunefield", "runs", "list", "--json", "--store", folder]),
+                limit=_time_command([sys.executable, "-c", READ, str(store.root / "runs")]),
                 limit_name="read one file of each",
                 rounds=2,
                 target=f"at most {target} s",
             )
 
 
-def _link(store: Store, template: str, numbers: range) -> None:
-    """Finished runs with these numbers."""
+def _link_runs(store: Store, template: str, numbers: range) -> None:
+    """Creates finished runs with these numbers."""
     runs = os.path.join(store.root, "runs")
     files = {path.name: path.read_bytes() for path in Path(runs, template).iterdir()}
     for first in range(numbers.start, numbers.stop, LINKS):
@@ -53,7 +53,7 @@ def _link(store: Store, template: str, numbers: range) -> None:
                 os.link(origin + name, f"{target}/{name}")
 
 
-def _time(command: list[str]) -> Callable[[], float]:
+def _time_command(command: list[str]) -> Callable[[], float]:
     def work() -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

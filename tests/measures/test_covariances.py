@@ -1,4 +1,4 @@
-"""Estimates of covariances and amplifiers: right on average, with less noise than sample covariances have."""
+"""Estimates of covariances and amplifiers: unbiased, with less noise than sample covariances."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from prunefield.measures.covariances import (
     count_values,
     estimate_kernels,
     measure_lengthscale,
-    shrink,
+    shrink_covariance,
 )
 from prunefield.measures.examples import prepare_examples
 
@@ -23,7 +23,7 @@ def once(groups):
 
 
 @pytest.mark.parametrize("kind", ["ising", {"kind": "nlgp", "g": 0.01}, {"kind": "kur", "k": 10.0}])
-def test_the_amplifier_of_a_sample_is_that_of_the_law(kind):
+def test_the_amplifier_of_a_sample_agrees_with_that_of_the_law(kind):
     task = Task.parse(kind)
     law = count_values(task.sample(20_000, generator=generator(0, "data")).x.double())
     assert torch.allclose(amplify_resamples(law, once(law))(GRID[None])[0], task.amplifier(GRID), rtol=0, atol=0.01)
@@ -51,9 +51,9 @@ def test_shrinkage_removes_noise_and_leaves_correlations():
     task = Task.parse("gaussian")
     x = task.sample(4000, generator=generator(0, "data"), dtype=torch.float64).x
     ones, sample = torch.ones(len(x), dtype=torch.float64), x.T @ x / len(x)
-    assert torch.allclose(shrink(x, ones), sample, atol=0.02)
+    assert torch.allclose(shrink_covariance(x, ones), sample, atol=0.02)
     white = torch.randn(100, 60, dtype=torch.float64, generator=generator(0, "white"))
-    off = shrink(white, torch.ones(100, dtype=torch.float64)) - torch.diag(white.square().mean(0))
+    off = shrink_covariance(white, torch.ones(100, dtype=torch.float64)) - torch.diag(white.square().mean(0))
     assert off.abs().max() < 0.1
 
 
@@ -67,7 +67,7 @@ def test_the_longer_lengthscale_is_class_1_whatever_the_labels_and_their_numbers
     assert any("class sizes differ" in note for note in found.notes)
 
 
-def test_classes_with_weak_correlations_are_ordered_rightly():
+def test_classes_with_weak_correlations_are_ordered_correctly():
     task = Task.parse({"kind": "gaussian", "lengthscales": (0.3, 0.7)})
     for seed in range(20):
         batch = task.sample(500, generator=generator(seed, "data"))

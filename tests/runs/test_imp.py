@@ -9,12 +9,12 @@ from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.measures.kurtosis import kurtosis, kurtosis_per_class
 from prunefield.networks.fcn import Fcn
-from prunefield.pruning import rounds as prune
+from prunefield.pruning.rounds import compute_removed
 from prunefield.runs import Result, Run, State
 from prunefield.runs.imp import METHODS, Imp, read_masks
 from prunefield.runs.kurtosis import Kurtosis, rewound_weight
 from prunefield.runs.widths import Widths
-from prunefield.tasks import balanced
+from prunefield.tasks import draw_balanced
 from prunefield.tasks.leaves import Leaves
 
 TASK = Leaves(side=8, count=8, largest=4, categories=3)
@@ -46,7 +46,7 @@ def test_masks_are_nested_exact_and_equal_in_the_first_round(imp, records):
             for names in imp.pools:
                 total = sum(mask[name].numel() for name in names)
                 kept = sum(mask.counts()[name] for name in names)
-                assert kept == total - int(prune.removed_after(n, 0.3) * total)
+                assert kept == total - int(compute_removed(n, 0.3) * total)
             assert n == 0 or all(not (mask[name] & ~masks[method][n - 1][name]).any() for name in mask)
     assert masks["imp"][1] == masks["oneshot"][1]
     assert masks["imp"][3] != masks["oneshot"][3]
@@ -79,7 +79,7 @@ def test_a_kurtosis_record_is_that_of_the_first_layers_pre_activations(imp, reco
     run = Kurtosis(of=imp, per_class=20)
     found = finish(run, State(read=reader(records)))
     assert [(r["method"], r["round"]) for r in found] == [(m, n) for m in METHODS for n in range(4)]
-    batch = balanced(TASK, 20, generator=generator(0, "kurtosis"))
+    batch = draw_balanced(TASK, 20, generator=generator(0, "kurtosis"))
     net = Fcn(imp.widths, generator=generator(0, "init"), batch_norm=imp.batch_norm)
     tensors = records[0].tensors
     net.load_state_dict({k.removeprefix("rewind:"): t for k, t in tensors.items() if k.startswith("rewind:")})
@@ -93,7 +93,7 @@ def test_a_kurtosis_record_is_that_of_the_first_layers_pre_activations(imp, reco
 
 
 def test_balanced_batches_hold_as_many_of_each_class():
-    batch = balanced(TASK, 7, generator=generator(0, "balanced"))
+    batch = draw_balanced(TASK, 7, generator=generator(0, "balanced"))
     assert batch.y.tolist() == [0] * 7 + [1] * 7 + [2] * 7
 
 

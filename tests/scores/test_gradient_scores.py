@@ -12,13 +12,13 @@ from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
 from prunefield.modules.naming import layer_weights
-from prunefield.pruning.schedules import shrink
+from prunefield.pruning.iterations import prune
 from prunefield.scores import Score
 from prunefield.scores.grasp import Grasp
 from prunefield.scores.snip import Snip
 from prunefield.scores.synflow import Synflow
 from prunefield.tasks import Batch
-from prunefield.theory.sketching import probabilities
+from prunefield.theory.sketching import optimal_probabilities
 from prunefield.training.inputs import draw_batch
 
 
@@ -139,7 +139,7 @@ def test_synflow_of_a_linear_model_is_the_best_probability_of_sketching():
     x, net = torch.randn(5, 7, generator=generator(0, "x")).double(), nn.Linear(5, 1, bias=False).double()
     norms = Batch(x.norm(dim=1)[None], torch.zeros(1))
     score = rate(Synflow(inputs="batch"), net, [norms])["weight"][0]
-    assert torch.allclose(score / score.sum(), probabilities(net.weight[0].detach(), x), rtol=1e-12)
+    assert torch.allclose(score / score.sum(), optimal_probabilities(net.weight[0].detach(), x), rtol=1e-12)
 
 
 def test_snip_of_a_linear_model_on_sparse_data_is_too():
@@ -147,7 +147,7 @@ def test_snip_of_a_linear_model_on_sparse_data_is_too():
     net = nn.Linear(5, 1, bias=False)
     labels = torch.randn(16, 1, generator=generator(1, "y"))
     score = rate(Snip(loss="l1"), net, [Batch(x, labels)])["weight"][0].double()
-    assert torch.allclose(score / score.sum(), probabilities(net.weight[0].detach(), x.T), rtol=1e-5)
+    assert torch.allclose(score / score.sum(), optimal_probabilities(net.weight[0].detach(), x.T), rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["magnitude", "trained-magnitude", "snip", "grasp", "synflow"])
@@ -184,7 +184,7 @@ def test_an_overflow_is_computed_in_double_precision():
     for net, side in ((deep, 32), (large, 64), (nn.Sequential(*[nn.Linear(64, 64) for _ in range(20)]).half(), 64)):
         scores, wide = (rate(Synflow(shape=(side,), double=double), net) for double in (False, True))
         assert all(torch.equal(part, wide[name]) for name, part in scores.items())
-    mask = shrink(deep, Synflow(shape=(32,)), 0.1, generator=generator(0, "m"), iterations=10)
+    mask = prune(deep, Synflow(shape=(32,)), 0.1, generator=generator(0, "m"), iterations=10)
     assert min(mask.counts().values()) > 0
     nn.init.constant_(large[1].weight, torch.inf)
     with pytest.raises(UsageError, match=r"'0\.weight' are not all finite; the flow overflows even in double"):

@@ -75,6 +75,18 @@ def add_items(parser: ArgumentParser) -> None:
     parser.add_argument("items", nargs="*", metavar="ITEM", help=f"a paper or one of its items [default: all]: {names}")
 
 
+def parse_shape(text: str) -> tuple[int, ...]:
+    """The numbers of --shape.
+
+    >>> parse_shape("3,32,32")
+    (3, 32, 32)
+    """
+    shape = tuple(int(part) if part.strip().isdecimal() and len(part) < 19 else 0 for part in text.split(","))
+    if 0 in shape:
+        raise UsageError(f"--shape must be positive whole numbers with commas, as in 3,32,32, not {text!r}")
+    return shape
+
+
 def add_engine(parser: ArgumentParser) -> None:
     """--engine, --jobs, --device and --dry-run."""
     names = " | ".join(modules("engines"))

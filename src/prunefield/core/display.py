@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 ROWS = 60  # of a long table are printed, from its beginning and its end
+CELLS: dict[str, Any] = {"float_format": "{:.4g}".format, "na_rep": "–"}
 
 
 class Displayed(ABC):
@@ -32,9 +33,9 @@ class Displayed(ABC):
     <Counts: 2 layers>
     >>> print(Counts())
     2 layers
-    layer density
-        a       1
-      <b>  0.3333
+    layer  density
+        a        1
+      <b>   0.3333
     >>> "&lt;b&gt;" in Counts()._repr_html_()
     True
     """
@@ -70,19 +71,15 @@ class Displayed(ABC):
         return f"<{type(self).__name__}: {show_line(self.title)}>"
 
     def __str__(self) -> str:
-        table = self.overview().map(_show_cell)
-        text = table.to_string(index=False, max_rows=ROWS, na_rep="–") if len(table) else ""
+        table = self._table()
+        text = table.to_string(index=False, max_rows=ROWS, **CELLS) if len(table) else ""
         return "\n".join(filter(None, [show_line(self.title), text, *self.notes()]))
 
     def _repr_html_(self) -> str:
-        table = self.overview().map(_show_cell)
-        html = table.to_html(index=False, max_rows=ROWS, na_rep="–", border=0) if len(table) else ""
+        table = self._table()
+        html = table.to_html(index=False, max_rows=ROWS, border=0, **CELLS) if len(table) else ""
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
         return f"<p><b>{escape(show_line(self.title))}</b></p>{html}{notes}"
 
-
-def _show_cell(value: Any) -> Any:
-    """A cell as text: four digits of a fraction, names in one line."""
-    if isinstance(value, float):
-        return "–" if value != value else f"{value:.4g}"
-    return show_line(value, 80) if isinstance(value, str) else value
+    def _table(self) -> "DataFrame":
+        return self.overview().map(lambda cell: show_line(cell, 80) if isinstance(cell, str) else cell)

@@ -18,6 +18,7 @@ from prunefield.lab.store import Store, find_store, open_store, read_store
 from prunefield.papers import Item, Scale
 from prunefield.report.drawings import draw, write
 from prunefield.report.ledger import Finding, check_scale, items, settle
+from prunefield.report.publishing import compare, find_published
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +35,7 @@ class Reproduction(Displayed):
     says why a run or an item failed.
     """
 
-    store: Store
+    store: Store | None  # None for what is published: it has claims, but no tables and figures
     entries: Mapping[str, Mapping[str, Any]]
     failures: Mapping[str, str] = field(default_factory=dict)
 
@@ -86,7 +87,8 @@ class Reproduction(Displayed):
     def findings(self) -> dict[str, Finding]:
         """The finished items, with their results."""
         scales = {claim["item"]: claim["scale"] for claim in self.claims}
-        found = {name: settle(self.store, Item.parse(name), scale) for name, scale in scales.items()}
+        store = self.store
+        found = {name: settle(store, Item.parse(name), scale) for name, scale in scales.items()} if store else {}
         return {name: finding for name, finding in found.items() if finding}
 
     @property
@@ -111,7 +113,7 @@ class Reproduction(Displayed):
         """The number of claims of each item by their verdict."""
         table: Any = self.frame().groupby(["item", "status"], sort=False).size().unstack(fill_value=0)
         if table.empty:
-            raise UsageError(f"nothing to plot: no item is finished in {self.store.root}")
+            raise UsageError("nothing to plot: no item is finished")
         colours = [COLOURS.get(status, OPEN) for status in table]
         table[::-1].plot.barh(stacked=True, ax=figure.subplots(), xlabel="claims", ylabel="", color=colours)
 
@@ -136,6 +138,13 @@ def read_ledger(
     stored = read_store(store)
     found = {item.kind(): settle(stored, item, wanted) for item in chosen}
     return Reproduction(stored, {name: describe(finding) if finding else {} for name, finding in found.items()})
+
+
+def read_published_ledger(names: str | Iterable[str] = (), scale: str | None = None) -> Reproduction:
+    """What is shipped with prunefield about items, at one scale or at the largest that is published."""
+    wanted = None if scale is None else check_scale(scale)
+    found = {item.kind(): find_published(item, wanted) for item in items(_list_names(names))}
+    return Reproduction(None, {name: entry.as_json() if entry else {} for name, entry in found.items()})
 
 
 def reproduce(
@@ -190,6 +199,7 @@ def describe(finding: Finding) -> dict[str, Any]:
     return {
         "title": finding.item.title,
         "digest": finding.digest,
+        "published": compare(finding),
         "runs": [run.folder for run in finding.results],
         "claims": [row.as_json() for row in finding.rows],
     }

@@ -8,6 +8,8 @@ from argparse import ArgumentParser, Namespace
 
 from prunefield.cli.options import add_engine, add_items, add_store, how_to_run, print_json, print_plan
 
+PUBLISHED = {"same": "; same as published", "differs": "; differs from the published result", None: ""}
+
 
 def add_options(parser: ArgumentParser) -> None:
     add_items(parser)
@@ -31,7 +33,7 @@ def execute(args: Namespace) -> int:
     else:
         found.show()
         for name, entry in found.entries.items():
-            print(f"{name}: {', '.join(entry.get('files', ())) or 'not finished'}")
+            print(f"{name}: {', '.join(entry.get('files', ())) or 'not finished'}{PUBLISHED[entry.get('published')]}")
     for name, reason in found.failures.items():
         show_warning(f"{name} failed: {reason}")
     return 1 if found.failures or (args.strict and found.contradicted) else 0
