@@ -30,7 +30,7 @@ def cases() -> Iterator[Case]:
             made = count
             yield Case(
                 f"list {count:,} runs",
-                _time_command([sys.executable, "-m", "prunefield", "runs", "list", "--json", "--out", folder]),
+                _time_command([sys.executable, "-m", "prunefield", "runs", "list", "--json", "--store", folder]),
                 limit=_time_command([sys.executable, "-c", READ, str(store.root / "runs")]),
                 limit_name="read one file of each",
                 rounds=2,

@@ -13,7 +13,7 @@ import pytest
 import prunefield
 from prunefield.cli.options import Parser
 from prunefield.core.names import modules
-from prunefield.lab.study import read
+from prunefield.lab.study import Study
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -59,7 +59,7 @@ def test_the_studies_can_be_read(page, tmp_path):
     assert studies
     for block in studies:
         (tmp_path / "study.toml").write_text(block)
-        assert len(read(tmp_path / "study.toml")) > 1
+        assert len(Study.read(tmp_path / "study.toml")) > 1
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -27,7 +27,7 @@ def last_line(capsys):
 
 
 def test_a_missing_data_set_stops_a_reproduction_before_it_begins(folder, tmp_path, capsys):
-    command = ["reproduce", "redman2025/fig4", "--scale", "laptop", "--out", str(tmp_path / "store")]
+    command = ["reproduce", "redman2025/fig4", "--scale", "laptop", "--store", str(tmp_path / "store")]
     assert main([*command, "--dry-run"]) == 0
     capsys.readouterr()
     assert main(command) == 2
@@ -50,7 +50,7 @@ def test_a_task_and_the_task_inside_it_are_required(folder, task, message, wrap)
 def test_a_study_of_a_missing_data_set_fails_at_once(folder, tmp_path, capsys):
     file = tmp_path / "study.toml"
     file.write_text('kind = "widths"\nof = { kind = "imp", task = "cifar10" }\n')
-    assert main(["run", str(file), "--out", str(tmp_path / "store")]) == 2
+    assert main(["run", str(file), "--store", str(tmp_path / "store")]) == 2
     assert "fetch it: prunefield data get cifar10" in last_line(capsys)
 
 
@@ -93,7 +93,7 @@ def test_a_folder_that_cannot_be_written_is_reported_with_its_variable(folder, o
     error = last_line(capsys)
     assert "choose another folder with PRUNEFIELD_DATA" in error
     assert str(folder) in error
-    assert "--out" not in error
+    assert "--store" not in error
 
 
 def test_a_download_that_cannot_be_written_is_reported_with_the_variable(tmp_path):

@@ -114,7 +114,7 @@ def test_published_claims_need_no_store(capsys, tmp_path, monkeypatch):
 
 def test_reproduce_says_whether_its_result_is_the_published_one(capsys, tmp_path):
     name = NAMES[1]
-    command = ["reproduce", name, "--scale", "laptop", "--jobs", "1", "--out", str(tmp_path)]
+    command = ["reproduce", name, "--scale", "laptop", "--jobs", "1", "--store", str(tmp_path)]
     assert main([*command, "--json"]) == 0
     (entry,) = json.loads(capsys.readouterr().out)["items"]
     found = read_published("bar2023", "laptop")[name]

@@ -17,7 +17,7 @@ from prunefield.report.ledger import Finding, load_paper
 
 def write(findings: Sequence[Finding], store: Store, path: Path) -> Path:
     """Writes the page of these findings."""
-    write_whole(path, render(findings, store).encode(), chosen_by="--page")
+    write_whole(path, render(findings, store).encode())
     return path
 
 

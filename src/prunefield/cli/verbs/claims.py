@@ -5,7 +5,7 @@ With --published it shows the results that are shipped with prunefield, and need
 
 from argparse import ArgumentParser, Namespace
 
-from prunefield.cli.options import add_items, add_store, old_store, print_json
+from prunefield.cli.options import add_items, add_store, print_json
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -17,30 +17,20 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
-    from prunefield.cli.screen import show_ledger
-    from prunefield.report.ledger import check_scale, items, settle
-    from prunefield.report.publishing import find_published
+    from prunefield.report.reproduction import read_ledger, read_published_ledger
 
-    chosen, scale = items(args.items), None if args.scale is None else check_scale(args.scale)
     if args.published:
-        published = {item.kind(): find_published(item, scale) for item in chosen}
-        entries = [found.as_json() for found in published.values() if found]
-        claims = [claim for entry in entries for claim in entry.pop("claims")]
-        absent = {name: f"{name} has no published result" for name, found in published.items() if not found}
-        document = {"items": entries}
+        found = read_published_ledger(args.items, args.scale)
+        absent = "{name} has no published result"
     else:
-        store, document = old_store(args), {}
-        findings = {item.kind(): settle(store, item, scale) for item in chosen}
-        claims = [row.as_json() for finding in findings.values() if finding for row in finding.rows]
-        absent = {
-            name: f"{name} is not in the store; run: prunefield reproduce {name} --out {store.root}"
-            for name, finding in findings.items()
-            if not finding
-        }
+        found = read_ledger(args.items, args.scale, args.store)
+        absent = "{name} is not in the store; run: prunefield reproduce {name} --store {store}"
     if args.json:
-        print_json({"claims": claims, "absent": list(absent), **document})
+        entries = [{key: part for key, part in entry.items() if key != "claims"} for entry in found.entries.values()]
+        published = {"items": list(filter(None, entries))} if args.published else {}
+        print_json({"claims": found.claims, "absent": found.unfinished, **published})
     else:
-        show_ledger(claims)
-        for line in absent.values():
-            print(line)
-    return 1 if args.strict and any(claim["status"] == "not reproduced" for claim in claims) else 0
+        found.show()
+        for name in found.unfinished:
+            print(absent.format(name=name, store=args.store))
+    return 1 if args.strict and found.contradicted else 0
