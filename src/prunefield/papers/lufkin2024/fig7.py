@@ -54,14 +54,6 @@ def judge_high(units: Frame) -> Verdict:
     return judge_signs(wave > limit, f"mean wave number {describe(wave)}, above the {limit[0]:g} of white noise")
 
 
-def use_single_neurons(table: Frame) -> Frame:
-    """The null: the fields of single neurons instead of those of the ReLU networks."""
-    single = {"network": "neuron", "data": "Kur(30)"}
-    for network in RELUS.values():
-        table = replace_rows(single | {"network": network}, by=single)(table)
-    return table
-
-
 class Fig7(Item):
     """Figure 7 of lufkin2024: two-layer networks with a learnt second layer on Kur(4) and Kur(30) data."""
 
@@ -172,7 +164,9 @@ class Fig7(Item):
         "They are less local than the field of a single neuron (K = {hidden})",
         at="§4.4",
         expect="less so than for a single neuron",
-        null=use_single_neurons,
+        null=replace_rows(
+            {"network": tuple(RELUS.values()), "data": "Kur(30)"}, by={"network": "neuron", "data": "Kur(30)"}
+        ),
         each=CASES,
     )
     def less_local_than_one_neuron(table: Frame, hidden: int) -> Verdict:
