@@ -8,20 +8,20 @@ from torch.nn import functional
 
 from benchmarks import Case
 from benchmarks._memory import memory_cases
-from benchmarks._nets import resnet20
+from benchmarks._nets import build_resnet20
 from prunefield.scores.grasp import Grasp
 from prunefield.tasks import Batch
 from prunefield.training.inputs import draw_batch
 
 
 def cases() -> Iterator[Case]:
-    net, generator = resnet20(), torch.Generator().manual_seed(0)
+    net, generator = build_resnet20(), torch.Generator().manual_seed(0)
     for number in (1, 2):
         batches = [draw_batch("normal", 64, (3, 32, 32), 10, generator=generator) for _ in range(number)]
         yield Case(
             f"ResNet-20, {number} × 64 images",
             lambda batches=batches: Grasp()(net, batches, generator=generator),
-            limit=lambda batches=batches: gradient(net, batches),
+            limit=lambda batches=batches: sum_gradients(net, batches),
             limit_name="one gradient",
             rounds=4,
             target="at most 5 × limit",
@@ -30,7 +30,7 @@ def cases() -> Iterator[Case]:
     yield from memory_cases(Grasp(parts=1), 64, " at once")
 
 
-def gradient(net: nn.Module, batches: list[Batch]) -> None:
+def sum_gradients(net: nn.Module, batches: list[Batch]) -> None:
     net.eval()
     net.zero_grad()
     for x, y in batches:

@@ -12,7 +12,7 @@ from prunefield.cli.verbs._networks import BUILT_IN
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
 from prunefield.networks.architecture import NAMED, Architecture
-from prunefield.scores import prunable
+from prunefield.scores import find_prunable
 from prunefield.scores.magnitude import Magnitude
 from prunefield.tasks.leaves import Leaves
 
@@ -270,7 +270,7 @@ def test_a_wrong_network_is_named(model, options, said, capsys, tmp_path):
 def test_built_in_networks_have_the_names_and_weights_of_the_fact_sheet():
     assert list(BUILT_IN) == list(NAMED)
     counts = {
-        name: sum(w.numel() for w in prunable(NAMED[name].outline(BUILT_IN[name], 10)).values()) for name in NAMED
+        name: sum(w.numel() for w in find_prunable(NAMED[name].outline(BUILT_IN[name], 10)).values()) for name in NAMED
     }
     assert counts == {"lenet-300-100": 266_200, "vgg19": 20_024_000, "resnet20": 270_896, "resnet18": 11_164_352}
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from prunefield.masks.mask import count
+from prunefield.masks.mask import count_kept
 from prunefield.networks.architecture import Architecture
-from prunefield.scores import prunable
+from prunefield.scores import find_prunable
 
 CIFAR, TINY = (3, 32, 32), (3, 64, 64)
 TABLE = [  # family, width, stages, shape, classes; layers, prunable, total, kept at 10, 5 and 2 %
@@ -29,10 +29,10 @@ SMALL = [("vgg", 4, (1, 1, 1)), ("resnet", 4, (1, 1)), ("lenet", 5, ())]
 def test_parameter_counts(row):
     family, width, stages, shape, classes, layers, weights, total, kept = row
     net = Architecture(family=family, width=width, stages=stages).outline(shape, classes)
-    sizes = [weight.numel() for weight in prunable(net).values()]
+    sizes = [weight.numel() for weight in find_prunable(net).values()]
     assert (len(sizes), sum(sizes)) == (layers, weights)
     assert sum(parameter.numel() for parameter in net.parameters()) == total
-    assert tuple(count(weights, density) for density in (0.1, 0.05, 0.02)) == kept
+    assert tuple(count_kept(weights, density) for density in (0.1, 0.05, 0.02)) == kept
     assert all(parameter.is_meta for parameter in net.parameters())
 
 
@@ -68,7 +68,7 @@ def test_first_weights_have_the_variance_of_kaiming():
     net = Architecture(family="resnet", width=64, stages=(1, 1)).build(
         (3, 8, 8), 10, generator=torch.Generator().manual_seed(0)
     )
-    for weight in prunable(net).values():
+    for weight in find_prunable(net).values():
         expected = math.sqrt(2 / weight[0].numel())
         assert abs(float(weight.detach().std()) / expected - 1) < 4 / math.sqrt(2 * weight.numel())
 

@@ -78,6 +78,6 @@ def _norm(squares: torch.Tensor, mask: torch.Tensor) -> float:
 
 def _outline(net: Architecture, run: Tickets) -> dict[str, torch.Tensor]:
     """The prunable weights by name, without numbers."""
-    from prunefield.scores import prunable
+    from prunefield.scores import find_prunable
 
-    return prunable(net.outline(run.task.shape, run.task.classes))
+    return find_prunable(net.outline(run.task.shape, run.task.classes))

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from pandas import DataFrame
 
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 from prunefield.papers import Frame, Scale, gather, rows
 from prunefield.papers._kit import BLUE, VERMILION
 from prunefield.papers.lufkin2024._fields import list_fields
@@ -63,7 +63,7 @@ def tabulate(results: Mapping[Run, Result]) -> Frame:
     def describe_end(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]:
         assert isinstance(run.task, Nlgp | Kur)
         known = describe_task(run.task, "simulated" if isinstance(run, Neuron) else "Eq. 5")
-        return list_fields(known, init=torch.arange(run.inits), ipr=participate(result.records[-1].tensors["weights"]))
+        return list_fields(known, init=torch.arange(run.inits), ipr=compute_ipr(result.records[-1].tensors["weights"]))
 
     return gather(results, describe_end, (Neuron, Flow))
 

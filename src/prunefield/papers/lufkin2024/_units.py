@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from scipy.stats import binomtest, mannwhitneyu
 from torch import Tensor
 
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 from prunefield.papers import Frame, Verdict, gather, judge, numbers
 from prunefield.papers._kit import GREY, SEQUENCE
 from prunefield.papers.lufkin2024._fields import LOCAL, NOISE, list_fields
@@ -46,7 +46,7 @@ def _describe(run: Network, result: Result) -> Iterator[dict[str, Any]]:
             "time": result.records[-1].values.get("time", 0.0),
         },
         unit=torch.arange(len(fields)),
-        ipr_n=participate(fields) * size,
+        ipr_n=compute_ipr(fields) * size,
         wave=average_waves(fields),
         height=fields.abs().amax(-1),
     )
@@ -135,7 +135,7 @@ def draw_units(figure: Figure, results: Mapping[Run, Result], shown: int) -> Non
         assert isinstance(run, Network)
         fields = list_weights(run, result)[:shown]
         for row, field in enumerate(fields):
-            height, local = float(field.abs().max()), float(participate(field)) * len(field)
+            height, local = float(field.abs().max()), float(compute_ipr(field)) * len(field)
             axes.axhline(-row, color=GREY, linewidth=0.5, alpha=0.5)
             colour = colormaps[SEQUENCE](min(local / 2 / LOCAL, 0.9))
             axes.plot(field / height / 2.2 - row, color=colour, linewidth=1.2)

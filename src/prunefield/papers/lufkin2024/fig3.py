@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from prunefield.measures.localisation import locate, participate
+from prunefield.measures.localisation import compute_ipr, locate_peak
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, replace_rows, rows
 from prunefield.papers._kit import BLUE
 from prunefield.papers.lufkin2024._fields import LOCAL, NOISE, list_fields
@@ -18,8 +18,8 @@ from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
 from prunefield.tasks.kur import Kur
-from prunefield.theory.amplifier import SLOPE, cubic
-from prunefield.theory.flow import settle
+from prunefield.theory.amplifier import SLOPE, expand_amplifier
+from prunefield.theory.flow import find_flat_state
 
 NLGP, KUR = "NLGP(0.01)", "Kur(5)"
 FLOWS = ("exact", "cubic")
@@ -43,11 +43,11 @@ def describe_fields(run: Neuron | Flow, result: Result) -> Iterator[dict[str, An
             "kurtosis_cut": task.truncated_kurtosis(10.0) if isinstance(task, Kur) else None,
             "phi_low": float(excess.min()),
             "phi_high": float(excess.max()),
-            "flat": settle(task.covariance(0), task.covariance(1), task.amplifier),
+            "flat": find_flat_state(task.covariance(0), task.covariance(1), task.amplifier),
         },
         init=torch.arange(run.inits),
-        ipr=participate(end),
-        peak=locate(end),
+        ipr=compute_ipr(end),
+        peak=locate_peak(end),
         height=end.abs().amax(-1),
         rms=end.square().mean(-1).sqrt(),
         rms_start=start.square().mean(-1).sqrt(),
@@ -85,9 +85,8 @@ class Fig3(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        ising, *others = TASKS
-        neurons = [simulate(ising, batch, scale) for batch in SIZES[scale].ising_batches]
-        neurons += [simulate(task, SIZES[scale].batch, scale) for task in others]
+        neurons = [simulate(TASKS[0], batch, scale) for batch in SIZES[scale].ising_batches]
+        neurons += [simulate(task, SIZES[scale].batch, scale) for task in TASKS[1:]]
         return [*neurons, *(flow for task in TASKS for flow in integrate(task, scale))]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
@@ -197,14 +196,13 @@ class Fig3(Item):
         null=replace_rows({"model": KUR}, by={"model": NLGP}),
     )
     def kurtosis(table: Frame) -> Verdict:
-        found = table.groupby("model")["kurtosis"].first()
-        cut = rows(table, model=KUR)["kurtosis_cut"].iloc[0]
+        found, cut = (table.groupby("model")[name].first() for name in ("kurtosis", "kurtosis_cut"))
         gaps = np.abs([np.array(values) - found[model] for model, values in KURTOSIS.items()])
         printed, right = gaps.max(axis=0) < (0.005, 5e-5)
         seen = ", ".join(f"{model} {found[model]:.4f}" for model in KURTOSIS)
         note = (
-            f"Truncating the distribution at |x| ≤ 10 gives 3.86 ({cut:.4f}), and so may a single sample: for k < 8 "
-            "the sample kurtosis has infinite variance. 2.99 is a sample value too."
+            f"Truncating the distribution at |x| ≤ 10 gives 3.86 ({cut[KUR]:.4f}), and so may a single sample: for k < "
+            "8 the sample kurtosis has infinite variance. 2.99 is a sample value too."
         )
         return judge(printed, seen, len(KURTOSIS), "" if printed else note, corrected=right)
 
@@ -240,7 +238,7 @@ class Fig3(Item):
             edges = torch.linspace(-reach, reach, bins + 1, dtype=torch.float64)
             row[0].stairs(task.cdf(edges).diff().numpy(), edges.numpy(), fill=True, color=BLUE)
             row[0].set_ylabel(task.title, fontweight="bold")
-            draw_amplifier(row[1], a, task.amplifier(a), cubic(a, task.kurtosis()))
+            draw_amplifier(row[1], a, task.amplifier(a), expand_amplifier(a, task.kurtosis()))
             row[1].text(0.97, 0.05, f"κ = {task.kurtosis():.4g}", ha="right", transform=row[1].transAxes)
             row[1].legend(loc="upper left")
             neuron, *_, exact, rough = (run for run in runs if run.task == task)

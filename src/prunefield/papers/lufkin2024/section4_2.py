@@ -9,7 +9,7 @@ import torch
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from prunefield.measures.localisation import locate, separate
+from prunefield.measures.localisation import locate_peak, measure_ring_distance
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, rows
 from prunefield.papers._kit import BLUE, GREY, VERMILION
 from prunefield.papers.lufkin2024._fields import list_fields
@@ -69,12 +69,12 @@ class Section4_2(Item):
 
         def compare_peaks(neuron: Neuron, result: Result) -> Iterator[dict[str, Any]]:
             for flow in (run for run in results if isinstance(run, Flow) and run.task == neuron.task):
-                seen, predicted = (locate(one.records[-1].tensors["weights"]) for one in (result, results[flow]))
+                seen, predicted = (locate_peak(one.records[-1].tensors["weights"]) for one in (result, results[flow]))
                 yield from list_fields(
                     {"model": neuron.task.title, "batch": neuron.batch, "amplifier": flow.amplifier},
                     init=torch.arange(neuron.inits),
-                    gap=separate(seen, predicted, neuron.task.size),
-                    gap_other=separate(seen, predicted.roll(1), neuron.task.size),
+                    gap=measure_ring_distance(seen, predicted, neuron.task.size),
+                    gap_other=measure_ring_distance(seen, predicted.roll(1), neuron.task.size),
                 )
 
         return gather(results, compare_peaks, Neuron)
