@@ -1,4 +1,4 @@
-"""A borrowed network comes back as it was, whatever its forward pass does; wrappers leave no trace in names."""
+"""A borrowed network is returned unchanged, whatever its forward pass does; wrappers do not appear in names."""
 
 import copy
 import random
@@ -13,8 +13,8 @@ from torch.nn.utils import parametrizations
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
 from prunefield.measures.collapse import find_collapse
-from prunefield.measures.flops import count_flops
-from prunefield.pruning.schedules import shrink
+from prunefield.modules.flops import count_flops
+from prunefield.pruning.iterations import prune
 from prunefield.scores import Score
 from prunefield.tasks import Batch
 
@@ -27,7 +27,7 @@ class Statistics:
 
 
 class Busy(nn.Module):
-    """Changes in place whatever a module can hold."""
+    """Changes in place everything that a module can contain."""
 
     def __init__(self):
         super().__init__()
@@ -76,11 +76,11 @@ def look(net):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["eval", "train"])
-def test_what_is_changed_in_place_comes_back(kind, mode, batch):
+def test_changes_in_place_are_undone(kind, mode, batch):
     net = Busy()
     before, seen = look(net), net.seen
     settings = {"kind": kind} | ({"mode": mode} if kind != "trained-magnitude" else {"recipe": {"epochs": 1}})
-    mask = shrink(net, settings, 0.5, [batch], generator=generator(0, "m"), iterations=2)
+    mask = prune(net, settings, 0.5, [batch], generator=generator(0, "m"), iterations=2)
     find_collapse(net, mask, (8,))
     count_flops(net, batch.x)
     assert look(net) == before
@@ -89,19 +89,19 @@ def test_what_is_changed_in_place_comes_back(kind, mode, batch):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("norm", [parametrizations.spectral_norm, torch.nn.utils.spectral_norm])
-def test_a_spectral_norm_does_not_move(kind, norm, batch):
+def test_a_spectral_norm_is_not_changed(kind, norm, batch):
     torch.manual_seed(0)
     net = nn.Sequential(norm(nn.Linear(8, 6)), nn.ReLU(), nn.Linear(6, 3)).train()
     before = copy.deepcopy(net.state_dict())
     settings = {"kind": kind, "skip": "0"} | ({"mode": "train"} if kind != "trained-magnitude" else {})
-    shrink(net, settings, 0.5, [batch], generator=generator(0, "m"), iterations=2)
+    prune(net, settings, 0.5, [batch], generator=generator(0, "m"), iterations=2)
     Mask.from_module(net)
     assert all(torch.equal(before[name], tensor) for name, tensor in net.state_dict().items())
     assert net.training
     assert net[0].training
 
 
-def test_a_failure_leaves_the_network_alone(batch):
+def test_a_failure_leaves_the_network_unchanged(batch):
     class Broken(Busy):
         def forward(self, x):
             super().forward(x)
@@ -110,12 +110,12 @@ def test_a_failure_leaves_the_network_alone(batch):
     net = Broken()
     before, weight = look(net), net.first.weight
     with pytest.raises(RuntimeError, match="no"):
-        shrink(net, "snip", 0.5, [batch], generator=generator(0, "m"), mask=Mask.from_module(Busy()))
+        prune(net, "snip", 0.5, [batch], generator=generator(0, "m"), start=Mask.from_module(Busy()))
     assert look(net) == before
     assert net.first.weight is weight
 
 
-def test_an_lstm_is_run_with_the_weights_that_are_rated():
+def test_an_lstm_runs_with_the_substituted_weights():
     torch.manual_seed(0)
 
     class Last(nn.Module):
@@ -133,12 +133,12 @@ def test_an_lstm_is_run_with_the_weights_that_are_rated():
     for name, part in found.items():
         weight = net.get_parameter(name)
         assert torch.allclose(part, (weight * weight.grad).abs(), atol=1e-8)
-    mask = shrink(net, score, 0.3, (x, y), generator=generator(0, "m"), iterations=3)
+    mask = prune(net, score, 0.3, (x, y), generator=generator(0, "m"), iterations=3)
     assert list(mask) == ["lstm.weight_ih_l0", "lstm.weight_hh_l0", "head.weight"]
 
 
 class Named(nn.Module):
-    """A module of one's own that happens to be called `module` keeps its name."""
+    """A child that happens to be called `module` keeps its name."""
 
     def __init__(self):
         super().__init__()
@@ -154,12 +154,12 @@ def wrapped():
 
 
 @pytest.mark.parametrize("outside", [lambda net: net, nn.DataParallel, lambda net: torch.compile(net, backend="eager")])
-def test_wrappers_leave_no_trace_in_names(outside, batch):
+def test_wrappers_do_not_appear_in_names(outside, batch):
     torch.manual_seed(0)
     net = outside(wrapped())
     names = ["0.0.weight", "1.weight", "2.module.weight"]
     for kind in [*KINDS, "magnitude", "random"]:
-        mask = shrink(net, kind, 0.5, [batch], generator=generator(0, "m"), floor=1)
+        mask = prune(net, kind, 0.5, [batch], generator=generator(0, "m"), floor=1)
         assert list(mask) == names
     assert list(count_flops(net, batch.x)) == names
     assert not find_collapse(net, mask, (8,)).dead

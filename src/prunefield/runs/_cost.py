@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import torch
 
-from prunefield.measures.flops import count_flops
+from prunefield.modules.flops import count_flops
 from prunefield.networks.architecture import Architecture
 from prunefield.training.recipe import Recipe
 

@@ -1,6 +1,6 @@
 """Synthetic data to score a network with, where no real data is needed: bar2023, Sections 5, 6 and 8."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Literal, get_args
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from prunefield.core.errors import UsageError, unknown
-from prunefield.tasks import Batch
+from prunefield.tasks import Batch, Task
 
 Source = Literal["normal", "sparse", "chi", "ones"]
 CHI_DEGREES = 128  # n of bar2023, Section 8
@@ -32,6 +32,27 @@ def draw_batch(source: Source, n: int, shape: Sequence[int], classes: int, *, ge
         )
     x = _draw(source, n, prod(shape), generator).reshape(n, *shape)
     return Batch(x, torch.randint(classes, (n,), generator=generator))
+
+
+def stream_batches(
+    source: Source | Task, n: int, shape: Sequence[int], classes: int, *, generator: torch.Generator
+) -> Callable[[], list[Batch]]:
+    """A function that draws new data every time, for each iteration of `prune`: from a task, or synthetic.
+
+    A task's inputs get the shape, which must have as many numbers. Of `chi` and `ones` one input is enough.
+
+    >>> draw = stream_batches("chi", 256, (1, 5, 5), 10, generator=torch.Generator().manual_seed(0))
+    >>> draw()[0].x.shape, torch.equal(draw()[0].x, draw()[0].x)
+    (torch.Size([1, 1, 5, 5]), False)
+    """
+
+    def draw() -> list[Batch]:
+        if not isinstance(source, Task):
+            return [draw_batch(source, 1 if source in ("chi", "ones") else n, shape, classes, generator=generator)]
+        x, y = source.sample(n, generator=generator)
+        return [Batch(x.reshape(len(x), *shape), y)]
+
+    return draw
 
 
 def _draw(source: Source, n: int, size: int, generator: torch.Generator) -> Tensor:
