@@ -64,6 +64,19 @@ def _show_power(usual: Any, value: float, place: int | None = None) -> str:
     return f"{'−' if value < 0 else ''}{factor}10{str(int(power)).translate(SUPERSCRIPTS)}"
 
 
+def fix_layout(figure: "Figure") -> None:
+    """Lays a figure out once, instead of once for each file, and rounds: the solver's last bits vary."""
+    import matplotlib
+
+    if engine := figure.get_layout_engine():
+        with matplotlib.rc_context(STYLE):
+            engine.execute(figure)
+        figure.set_layout_engine("none")
+        for axes in figure.axes:
+            left, bottom, width, height = axes.get_position(original=True).bounds
+            axes.set_position((round(left, 6), round(bottom, 6), round(width, 6), round(height, 6)))
+
+
 def encode(figure: "Figure", suffix: str) -> bytes:
     """A figure as the bytes of an `svg`, `pdf` or `png` file."""
     import matplotlib
