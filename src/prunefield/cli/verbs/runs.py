@@ -78,7 +78,7 @@ def table(args: Namespace, folders: "list[Folder]") -> int:
     from prunefield.core.terminal import show_table
     from prunefield.lab.store import tabulate_runs
 
-    found = tabulate_runs(folders, records=args.records)
+    found: Any = tabulate_runs(folders, records=args.records)
     if args.json:
         print_json(found.astype(object).where(found.notna(), None).to_dict("records"))
     elif args.csv == "-":

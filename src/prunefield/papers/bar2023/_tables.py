@@ -101,8 +101,8 @@ class Comparison(NamedTuple):
             f"{cell}: {gap.mean:+.2f} ± {gap.high - gap.mean:.2f}" for cell, gap in self.summarise(table).items()
         )
         verdict = judge(found.low > 0, f"{found} points; printed {printed:+.2f}", found.n, each)
-        is_open = found.low <= 0 and found.high > max(printed, 0)
-        return replace(verdict, status="not testable at this scale") if is_open else verdict
+        decided = found.low > 0 or found.high <= max(printed, 0)
+        return verdict if decided else replace(verdict, status="not testable at this scale")
 
 
 class Table(Item):
