@@ -28,12 +28,13 @@ VERDICTS: tuple[Status, ...] = get_args(Status)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("items", nargs="*", metavar="ITEM", help="what to publish [default: all items]")
     parser.add_argument("--publish", metavar="STORE", help="first publish the items that are complete in this store")
     parser.add_argument("--scale", default="laptop", help="the scale to publish [default: laptop]")
     parser.add_argument("--check", action="store_true", help="change nothing; exit with status 1 if a page is outdated")
     args = parser.parse_args()
     try:
-        published = publish(Store(args.publish), items(), check_scale(args.scale)) if args.publish else []
+        published = publish(Store(args.publish), items(args.items), check_scale(args.scale)) if args.publish else []
         outdated = find_outdated()
     except Error as error:
         sys.exit(str(error))
