@@ -7,9 +7,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import Case
-from benchmarks._nets import resnet20, vgg19
+from benchmarks._nets import draw_images, resnet20, vgg19
 from prunefield.scores import Score
-from prunefield.training.inputs import draw_batch
 
 NETS = {"ResNet-20": resnet20, "VGG-19": vgg19}
 MEGABYTE = 2**20
@@ -31,7 +30,7 @@ def memory_cases(score: Score, images: int, how: str = "") -> Iterator[Case]:
 def peak(score: Score, name: str, images: int) -> float:
     """The parameters and the most that the tensors made by scoring take at a time; what libraries keep is not in it."""
     net, generator = NETS[name](), torch.Generator().manual_seed(0)
-    batch = draw_batch("normal", images, (3, 32, 32), 10, generator=generator)
+    batch = draw_images(images, generator)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
         score(net, [batch], generator=generator)
     profiler: Any = found.profiler  # its results have no types

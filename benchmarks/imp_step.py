@@ -16,7 +16,7 @@ from torch.nn.utils import prune
 
 from benchmarks import Case
 from prunefield.core.seeds import generator
-from prunefield.networks.fcn import Fcn
+from prunefield.networks.fcn import Fcn, FcnModule
 from prunefield.tasks import Batch
 from prunefield.training.steps import train
 
@@ -37,7 +37,7 @@ def case(widths: tuple[int, ...], *, batch_norm: bool, density: float = 1.0, tar
     batch = Batch(
         torch.randn(BATCH, widths[0], generator=stream), torch.randint(widths[-1], (BATCH,), generator=stream)
     )
-    net = Fcn(widths, generator=stream, batch_norm=batch_norm)
+    net = Fcn(hidden=widths[1:-1], batch_norm=batch_norm).build(widths[:1], widths[-1], generator=stream)
     hidden = [f"layers.{index}.{part}" for index in range(len(widths) - 2) for part in ("weight", "bias")]
     masks = {name: torch.rand(net.get_parameter(name).shape, generator=stream) <= density for name in hidden}
     words = f"{':'.join(map(str, widths))}, batch {BATCH}, {'' if batch_norm else 'no '}batch norm, density {density}"
@@ -67,7 +67,7 @@ def repeat(update: Callable[[], object]) -> Callable[[], float]:
     return timed
 
 
-def ours(net: Fcn, batch: Batch, masks: dict[str, torch.Tensor]) -> Callable[[], object]:
+def ours(net: FcnModule, batch: Batch, masks: dict[str, torch.Tensor]) -> Callable[[], object]:
     endless = train(net, lambda: batch, steps=10**9, rate=RATE, masks=masks, every=1)
     return lambda: next(endless)
 

@@ -73,7 +73,7 @@ def test_training_accuracy_is_that_on_the_first_images():
 def test_rewinding_to_step_zero_goes_back_to_the_first_weights():
     run = Imp(**{**SMALL, "rewind": 0})
     tensors = finish(run)[0].tensors
-    for name, parameter in run._net().named_parameters():
+    for name, parameter in run.build().named_parameters():
         assert torch.equal(tensors[f"rewind:{name}"], parameter)
 
 

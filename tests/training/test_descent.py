@@ -13,7 +13,8 @@ WIDTHS = (6, 5, 4, 3)
 
 
 def make(batch_norm):
-    net = Fcn(WIDTHS, generator=generator(0, "net"), batch_norm=batch_norm).double()
+    built = Fcn(hidden=WIDTHS[1:-1], batch_norm=batch_norm).build(WIDTHS[:1], WIDTHS[-1], generator=generator(0, "net"))
+    net = built.double()
     stream = generator(0, "numbers")
     with torch.no_grad():
         for parameter in net.parameters():  # biases, γ and β are not where they begin

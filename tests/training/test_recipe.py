@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from prunefield.core.errors import RunError
 from prunefield.masks.mask import Mask
-from prunefield.networks.architecture import Architecture
+from prunefield.networks.resnet import Resnet
 from prunefield.tasks.leaves import Leaves
 from prunefield.tasks.noise import Noise
 from prunefield.training.examples import Pool, hold_out
@@ -30,7 +30,7 @@ def pool():
 
 def build(seed=0):
     stream = torch.Generator().manual_seed(seed)
-    return Architecture(family="resnet", width=4, stages=(1, 1)).build((3, 6, 6), 4, generator=stream)
+    return Resnet(width=4, stages=(1, 1)).build((3, 6, 6), 4, generator=stream)
 
 
 @pytest.mark.parametrize("nesterov", [False, True])

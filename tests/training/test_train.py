@@ -14,7 +14,7 @@ from prunefield.training.steps import accuracy, train
 
 
 def make(batch_norm=False):
-    net = Fcn((12, 8, 8, 3), generator=generator(0, "net"), batch_norm=batch_norm)
+    net = Fcn(hidden=(8, 8), batch_norm=batch_norm).build((12,), 3, generator=generator(0, "net"))
     stream = generator(0, "data")
     batches = [
         Batch(torch.randn(10, 12, generator=stream), torch.randint(3, (10,), generator=stream)) for _ in range(30)

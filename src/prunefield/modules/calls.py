@@ -68,7 +68,7 @@ def read_batches(batches: Sequence[Any]) -> list[Fed]:
     """
     found = [_read(batch) for batch in batches]
     if not found or not all(count_examples(fed) for fed in found):
-        raise UsageError("this score needs data: give it non-empty batches, for instance from inputs.draw_batch")
+        raise UsageError("this score needs data: give it non-empty batches, for instance of the task `normal`")
     return found
 
 

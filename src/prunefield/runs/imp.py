@@ -12,7 +12,7 @@ from torch import Tensor
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
 from prunefield.masks.mask import Mask, pack, unpack
-from prunefield.networks.fcn import Fcn, Init
+from prunefield.networks.fcn import Fcn, FcnModule, Init
 from prunefield.pruning import rounds as prune
 from prunefield.runs import Record, Run, State
 from prunefield.tasks import Batch, Task
@@ -104,7 +104,7 @@ class Imp(Run):
         return (step * self.steps + 8e-8 * sum(weights)) * self.rounds + drawn * (self.images or 0) + 0.5
 
     def __call__(self, state: State) -> Iterator[Record | None]:
-        net, rewound = self._net(), self._net()
+        net, rewound = self.build(), self.build()
         state.module("net", net)
         state.module("rewound", rewound)
         masks = {name: state.tensor(f"mask:{name}", _ones(shape)) for name, shape in self.shapes.items()}
@@ -150,10 +150,10 @@ class Imp(Run):
             return (self.rewind, self.steps)
         return (self.steps if self.retrain == "full" else self.steps - self.rewind,)
 
-    def _net(self) -> Fcn:
-        stream = seeds.generator(self.seed, "init")
-        options = {"batch_norm": self.batch_norm, "init": self.init, "init_scale": self.init_scale}
-        return Fcn(self.widths, generator=stream, **options)
+    def build(self) -> FcnModule:
+        """The network with its initial weights."""
+        net = Fcn(hidden=self.hidden, batch_norm=self.batch_norm, init=self.init, init_scale=self.init_scale)
+        return net.build(self.task.shape, self.task.classes, generator=seeds.generator(self.seed, "init"))
 
     def _draw(self, pool: Batch | None, images: torch.Generator, labels: torch.Generator) -> Batch:
         """The next batch of the training."""
@@ -194,7 +194,7 @@ class Imp(Run):
         values = {"round": n, "accuracy": test, "train_accuracy": seen, "density": Mask(masks).density, **density}
         return Record(values, {f"mask:{name}": pack(mask) for name, mask in masks.items()})
 
-    def _dense(self, net: Fcn, rewound: Fcn) -> dict[str, Tensor]:
+    def _dense(self, net: FcnModule, rewound: FcnModule) -> dict[str, Tensor]:
         trained = dict(net.named_parameters())
         lifetimes = prune.lifetimes(prune.oneshot(trained, self.pools, self.rounds, self.fraction))
         start = {f"rewind:{name}": item.detach().cpu().clone() for name, item in rewound.state_dict().items()}

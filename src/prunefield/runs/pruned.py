@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import torch
 from pydantic import Field, model_validator
@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.core.plugin import Nested
+from prunefield.core.plugin import Nested, find
 from prunefield.masks.mask import Mask, unpack
 from prunefield.masks.selection import Reduction
 from prunefield.measures.collapse import find_collapse
-from prunefield.networks.architecture import Architecture
+from prunefield.networks import Network
 from prunefield.pruning.schedules import Sampling, Schedule, shrink
 from prunefield.runs import Record, Run, State
 from prunefield.runs._cost import measure, passes
@@ -22,9 +22,8 @@ from prunefield.runs._cost import train as train_seconds
 from prunefield.runs.tickets import Tickets, count_examples, pack_all
 from prunefield.scores import Score, prunable
 from prunefield.scores.magnitude import Magnitude
-from prunefield.tasks import Batch, Task
+from prunefield.tasks import Batch, Synthetic, Task
 from prunefield.training.examples import Pool, hold_out
-from prunefield.training.inputs import draw_batch
 from prunefield.training.recipe import Recipe
 from prunefield.training.steps import accuracy
 
@@ -42,15 +41,15 @@ class Pruned(Run):
 
     task: Task = Field(description="where the images come from")
     images: int = Field(default=10_000, ge=2, description="number of images, for a task that can generate any number")
-    net: Architecture = Field(description="the network architecture")
+    net: Network = Field(description="the network")
     recipe: Recipe = Field(description="the training recipe")
     density: float = Field(gt=0, le=1, description="fraction of the weights of linear and convolution layers to keep")
     score: Score = Field(default=Magnitude(), description="the score that ranks the weights")
-    inputs: Literal["real", "normal", "sparse", "chi", "ones"] = Field(
-        default="real", description="the data that the score sees"
+    inputs: Task | None = Field(
+        default=None, description="the data that the score sees [default: the images that the net is trained on]"
     )
     examples: int = Field(
-        default=256, ge=1, description="number of examples that the score sees (always 1 for chi and ones)"
+        default=256, ge=1, description="number of examples that the score sees (always 1 of the tasks chi and ones)"
     )
     iterations: int = Field(default=1, ge=1, description="number of score-and-prune iterations")
     schedule: Schedule = Field(default="exponential", description="schedule of the intermediate densities")
@@ -64,6 +63,22 @@ class Pruned(Run):
     shown: int = Field(default=0, ge=0, description="number of weights and scores to record")
     seed: int = Field(default=0, ge=0, description="seed of the weights, inputs, mask and training")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _fit_inputs(cls, values: Any) -> Any:
+        """The name of synthetic inputs alone stands for those of the task's shape and classes."""
+        name = values.get("inputs") if isinstance(values, dict) else None
+        if not isinstance(name, str) or not issubclass(find(Task, name), Synthetic):
+            return values
+        task = Task.parse(values.get("task"))
+        return values | {"task": task, "inputs": {"kind": name, "shape": task.shape, "classes": task.classes}}
+
+    @model_validator(mode="after")
+    def _check_inputs(self) -> "Pruned":
+        if self.inputs is not None and self.inputs.shape != self.task.shape:
+            raise UsageError(f"inputs must have the shape {self.task.shape} of the task, not {self.inputs.shape}")
+        return self
+
     @model_validator(mode="after")
     def _check_of(self) -> "Pruned":
         if self.of is not None and (self.of.net, self.of.task.shape) != (self.net, self.task.shape):
@@ -72,10 +87,10 @@ class Pruned(Run):
 
     def seconds(self) -> float:
         shape, classes = self.task.shape, self.task.classes
-        one, weights = passes(self.net, shape, classes), measure(self.net, shape, classes)[2]
+        one, weights = passes(self.net, shape, classes), measure(self.net, shape, classes).weights
         trained = train_seconds(self.net, shape, classes, self.recipe, count_examples(self.task, self.images))
-        inputs = 1 if self.score.kind() == "synflow" or self.inputs in ("chi", "ones") else self.examples
-        scored = self.iterations * (5e-3 + 4e-8 * weights + 3 * inputs * one)
+        seen = 1 if self.score.kind() == "synflow" else self._seen()
+        scored = self.iterations * (5e-3 + 4e-8 * weights + 3 * seen * one)
         return 0.1 + trained + scored + (self.held_out * one / 3 if self.recipe.epochs else 0)
 
     def __call__(self, state: State) -> Iterator[Record | None]:
@@ -126,15 +141,18 @@ class Pruned(Run):
 
     def _inputs(self, pool: Pool) -> Callable[[], Sequence[Batch]]:
         """New inputs for each iteration."""
-        stream, task = seeds.generator(self.seed, "inputs"), self.task
+        stream, task = seeds.generator(self.seed, "inputs"), self.inputs
 
         def draw() -> Sequence[Batch]:
-            if self.inputs == "real":
+            if task is None:
                 return [pool.take(torch.randperm(len(pool.y), generator=stream)[: self.examples])]
-            n = 1 if self.inputs in ("chi", "ones") else self.examples
-            return [draw_batch(self.inputs, n, task.shape, task.classes, generator=stream)]
+            return [task.sample(self._seen(), generator=stream).fold(task.shape)]
 
         return draw
+
+    def _seen(self) -> int:
+        """The number of examples that the score sees."""
+        return 1 if isinstance(self.inputs, Synthetic) and self.inputs.single else self.examples
 
     def _scores(self, net: nn.Module, pool: Pool) -> dict[str, Tensor]:
         """The scores before anything is pruned."""

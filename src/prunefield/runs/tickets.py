@@ -10,7 +10,7 @@ from prunefield.core import seeds
 from prunefield.core.errors import UsageError
 from prunefield.masks.mask import Mask, pack
 from prunefield.masks.selection import Scope
-from prunefield.networks.architecture import Architecture
+from prunefield.networks import Network
 from prunefield.pruning.schedules import plan
 from prunefield.runs import Record, Run, State
 from prunefield.runs._cost import passes
@@ -33,7 +33,7 @@ class Tickets(Run):
 
     task: Task = Field(description="where the images come from")
     images: int = Field(default=10_000, ge=2, description="number of images, for a task that can generate any number")
-    net: Architecture = Field(description="the network architecture")
+    net: Network = Field(description="the network")
     recipe: Recipe = Field(description="the training recipe of each level")
     density: float = Field(gt=0, lt=1, description="ρ, the fraction kept after the last level")
     levels: int = Field(ge=1, description="L, the number of train-and-prune levels")

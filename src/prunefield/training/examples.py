@@ -30,8 +30,7 @@ class Pool:
         """All training examples of a data set, or `images` examples of an endless task."""
         black = _black(task)
         if not isinstance(task, Finite):
-            x, y = task.sample(images, generator=seeds.generator(seed, "pool"))
-            return cls(x.view(-1, *task.shape).float(), y, black)
+            return cls(*task.sample(images, generator=seeds.generator(seed, "pool")).fold(task.shape), black)
         y = task.labels(training=True)
         if len(y) * torch.Size(task.shape).numel() > LARGEST:
             return cls(None, y, black, task)
@@ -48,8 +47,7 @@ class Pool:
 
 def hold_out(task: Task, n: int, seed: int) -> Batch:
     """`n` test examples in the shape of images."""
-    x, y = task.held_out(n, generator=seeds.generator(seed, "held-out"))
-    return Batch(x.view(-1, *task.shape).float(), y)
+    return task.held_out(n, generator=seeds.generator(seed, "held-out")).fold(task.shape)
 
 
 def _black(task: Task) -> Tensor:

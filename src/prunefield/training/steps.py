@@ -28,7 +28,7 @@ def train(
     `masks` maps names of parameters to booleans of their shape. The mask acts twice: θ ← m⊙θ before the first step, and
     on the gradient in the update, so that a pruned weight is always exactly zero. Yields the number of steps taken,
     after every `every` steps and at the end; at that point the net and the stream behind `draw` hold the complete
-    state. An `Fcn` is differentiated by hand (`descent.descend_`), any other module by autograd.
+    state. An `FcnModule` is differentiated by hand (`descent.descend_`), any other module by autograd.
 
     >>> net, x = nn.Linear(1, 2), torch.tensor([[-1.0], [1.0]])
     >>> list(train(net, lambda: Batch(x, torch.tensor([0, 1])), steps=50, rate=1.0))

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from prunefield.scores import Score
     from prunefield.tasks import Batch, Task
 
-MADE_UP = ("normal", "sparse", "chi", "ones")  # inputs.Source, without importing torch
-
 
 def add_options(parser: ArgumentParser) -> None:
     scores = " | ".join(modules("scores"))
@@ -61,8 +59,11 @@ def add_options(parser: ArgumentParser) -> None:
         help="number of score-and-prune iterations [default: the score's own, 100 for synflow]",
     )
     add("--schedule", default="exponential", help="schedule of densities: exponential or linear [default: exponential]")
-    sources = f"{' | '.join(MADE_UP)}, or a task such as leaves,side=32"
-    add("--inputs", metavar="NAME[,KEY=VALUE…]", help=f"data to score with: {sources} [default: normal]")
+    add(
+        "--inputs",
+        metavar="NAME[,KEY=VALUE…]",
+        help="task that provides the data to score with, as in chi or leaves,side=32 [default: normal]",
+    )
     add("--batch", type=int, default=256, metavar="N", help="number of examples to score with [default: 256]")
     add("--scope", default="global", help="scope of the threshold: global, layer, uniform or erk [default: global]")
     add(
@@ -132,22 +133,21 @@ def execute(args: Namespace) -> int:
 
 def find_shape(args: Namespace) -> "tuple[Task | None, tuple[int, ...]]":
     """The task of --inputs, if it names one, and the shape of one input; weights in a file have none."""
-    from prunefield.tasks import Task
+    from prunefield.tasks import Synthetic, Task
 
     if is_saved(args.model):
         return None, ()
     table = settings_of(args.inputs or "normal")
-    if table["kind"] in MADE_UP and len(table) > 1:
-        raise UsageError(f"--inputs {table['kind']} has no settings (got {args.inputs!r}); its shape is --shape")
-    task = None if table["kind"] in MADE_UP else Task.parse(table)
-    usual = task.shape if task else BUILT_IN.get(args.model.partition(":")[0], ())
+    task = Task.parse(table)
+    free = isinstance(task, Synthetic) and "shape" not in table  # its inputs can have any shape
+    usual = BUILT_IN.get(args.model.partition(":")[0], ()) if free else task.shape
     try:
         shape = tuple(int(side) for side in args.shape.split(",")) if args.shape else usual
     except ValueError:
         raise UsageError(f"--shape must be whole numbers with commas, as in 3,32,32, not {args.shape!r}") from None
     if not shape:
         raise UsageError("synthetic inputs need a shape: --shape 3,32,32")
-    if task and prod(task.shape) != prod(shape):
+    if not free and prod(task.shape) != prod(shape):
         own = ",".join(map(str, task.shape))
         raise UsageError(f"--shape {args.shape} does not fit the inputs of {table['kind']}, which have the shape {own}")
     return task, shape
@@ -160,19 +160,19 @@ def source(
     import torch
 
     from prunefield.core.seeds import generator
-    from prunefield.tasks import Batch
-    from prunefield.training.inputs import draw_batch
+    from prunefield.tasks import Batch, Synthetic
 
-    if not shape:  # only to be refused by the network, if the score runs it
+    if task is None:  # only to be refused by the network, if the score runs it
         return lambda: [Batch(torch.zeros(1, 1), torch.zeros(1, dtype=torch.long))]
-    stream, kind = generator(args.seed, "inputs"), settings_of(args.inputs or "normal")["kind"]
+    stream, size = generator(args.seed, "inputs"), args.batch
     classes, precise = try_on(net, shape), precision(net)
     if score.needs in ("nothing", "shape"):
         return [Batch(blank(net, shape), torch.zeros(1, dtype=torch.long))]
-    size = 1 if kind in ("chi", "ones") else args.batch
+    if isinstance(task, Synthetic):
+        task, size = task.model_copy(update={"shape": shape, "classes": classes}), 1 if task.single else size
 
     def draw() -> list[Batch]:
-        x, y = task.sample(size, generator=stream) if task else draw_batch(kind, size, shape, classes, generator=stream)
+        x, y = task.sample(size, generator=stream)
         return [Batch(x.reshape(len(x), *shape).to(args.device, precise), y.to(args.device))]
 
     return draw

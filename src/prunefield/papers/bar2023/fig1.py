@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from prunefield.networks.architecture import Architecture
+from prunefield.networks.vgg import Vgg
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import column, rows
 from prunefield.papers.bar2023._experiments import STREAM
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 UNIFORM, SYNFLOW, DRAWN, LAST, IMP = "uniform", "SynFlow", "SynFlow, sampled", "SynFlow, sampled last", "IMP"
 COLOURS = {UNIFORM: "grey", SYNFLOW: "#0072b2", DRAWN: "#d55e00", LAST: "#e69f00", IMP: "#009e73"}
 SIZES: dict[Scale, dict[str, Any]] = {
-    "smoke": {"task": STREAM, "images": 256, "net": Architecture(family="vgg", width=4, stages=(1, 1, 1))},
+    "smoke": {"task": STREAM, "images": 256, "net": Vgg(width=4, stages=(1, 1, 1))},
     "laptop": {
         "task": Cifar10(limit=4_000, standardise="channel"),
-        "net": Architecture(family="vgg", width=16, stages=(1, 1, 1, 1, 1)),
+        "net": Vgg(width=16, stages=(1, 1, 1, 1, 1)),
     },
-    "paper": {"task": Cifar10(standardise="channel"), "net": Architecture(family="vgg", width=64)},
+    "paper": {"task": Cifar10(standardise="channel"), "net": Vgg(width=64)},
 }
 LEARNT: dict[Scale, dict[str, Any]] = {
     "smoke": {"recipe": Recipe(epochs=1, batch=64), "levels": 2, "rewind": 1, "held_out": 200},

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from prunefield.networks.architecture import Architecture
+from prunefield.networks.lenet import Lenet
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import column, rows
 from prunefield.runs import Result, Run
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LEVELS = 20
 ADAM = {"optimiser": "adam", "rate": 1.2e-3, "batch": 60, "drops": (), "weight_decay": 0.0, "pad": 0, "flip": False}
-LENET = {"net": Architecture(family="lenet", width=100), "scope": "layer"}
+LENET = {"net": Lenet(width=100), "scope": "layer"}
 CLOTHES = FashionMnist(standardise="channel")
 
 
@@ -27,7 +27,7 @@ def tickets(scale: Scale) -> Tickets:
     """Each level removes 20 % of the hidden layers and 10 % of the head."""
     if scale == "smoke":
         task = Leaves(side=8, count=10, margin=3, largest=4, categories=4)
-        net = Architecture(family="lenet", width=30)
+        net = Lenet(width=30)
         return Tickets(
             task=task, images=600, net=net, recipe=Recipe(epochs=4, **ADAM), density=0.8**8, head=0.9**8, levels=8,
             scope="layer", held_out=200,
