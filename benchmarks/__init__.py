@@ -35,7 +35,7 @@ def peak_mb() -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
-def measure(name: str, case: Case) -> dict[str, object]:
+def measure_case(name: str, case: Case) -> dict[str, object]:
     """One row: the best times of a case, their ratios and the greatest memory of the process so far."""
     best = dict.fromkeys(("ours", "peer", "limit"), float("inf"))
     for _ in range(case.rounds):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import measure
+from benchmarks import measure_case
 
 FILES = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith("_"))
 NAMES = [file.replace("_", "-") for file in FILES]
@@ -26,15 +26,15 @@ def main() -> int:
     rows = []
     for name in args.names or NAMES:
         for case in import_module(f"benchmarks.{name.replace('-', '_')}").cases():
-            rows.append(measure(name, case))
+            rows.append(measure_case(name, case))
             if not args.json:
-                print(describe(rows[-1]), flush=True)
+                print(describe_row(rows[-1]), flush=True)
     if args.json:
         print(json.dumps(rows, indent=1))
     return 0
 
 
-def describe(row: dict) -> str:
+def describe_row(row: dict) -> str:
     """A row as a line of text."""
     parts = [f"{row['name']} {row['case']}: {row['ours_s']:.4g} s"]
     for key in ("peer", "limit"):

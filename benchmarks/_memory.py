@@ -7,10 +7,10 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import Case
-from benchmarks._nets import draw_images, resnet20, vgg19
+from benchmarks._nets import build_resnet20, build_vgg19, draw_images
 from prunefield.scores import Score
 
-NETS = {"ResNet-20": resnet20, "VGG-19": vgg19}
+NETS = {"ResNet-20": build_resnet20, "VGG-19": build_vgg19}
 MEGABYTE = 2**20
 
 
@@ -19,15 +19,15 @@ def memory_cases(score: Score, images: int, how: str = "") -> Iterator[Case]:
     for name in NETS:
         yield Case(
             f"memory (MB, not s) of {name}, {images} image{'s' * (images > 1)}{how}",
-            lambda name=name: peak(score, name, images),
-            limit=lambda name=name: allow(name, images),
+            lambda name=name: measure_peak(score, name, images),
+            limit=lambda name=name: compute_allowance(name, images),
             limit_name="4 × parameters + activations",
             rounds=1,
             target="at most 1 × limit",
         )
 
 
-def peak(score: Score, name: str, images: int) -> float:
+def measure_peak(score: Score, name: str, images: int) -> float:
     """The parameters and the most that the tensors made by scoring take at a time; what libraries keep is not in it."""
     net, generator = NETS[name](), torch.Generator().manual_seed(0)
     batch = draw_images(images, generator)
@@ -42,7 +42,7 @@ def peak(score: Score, name: str, images: int) -> float:
     return most / MEGABYTE
 
 
-def allow(name: str, images: int) -> float:
+def compute_allowance(name: str, images: int) -> float:
     """4 × parameters + the outputs of all layers, in MB."""
     net, sizes = NETS[name](), []
     leaves = [module for module in net.modules() if not list(module.children())]

@@ -9,13 +9,13 @@ from prunefield.tasks import Batch
 from prunefield.tasks.normal import Normal
 
 
-def resnet20(width: int = 16, classes: int = 10) -> nn.Module:
+def build_resnet20(width: int = 16, classes: int = 10) -> nn.Module:
     """270,896 prunable weights with the width 16."""
     stream = torch.Generator().manual_seed(0)
     return Resnet(width=width).build((3, 32, 32), classes, generator=stream)
 
 
-def vgg19(classes: int = 10) -> nn.Module:
+def build_vgg19(classes: int = 10) -> nn.Module:
     """20,024,000 prunable weights."""
     stream = torch.Generator().manual_seed(0)
     return Vgg(width=64).build((3, 32, 32), classes, generator=stream)

@@ -22,70 +22,70 @@ FASTEST: dict[tuple[int, ...], tuple[int, int]] = {}  # of them, for each size: 
 
 
 def cases() -> Iterator[Case]:
-    yield compare(UNITS, CLASSES, IMAGES, rounds=3, target="at most 1.6 × limit, 0.2 × peer and 1000 MB")
+    yield make_cavity_case(UNITS, CLASSES, IMAGES, rounds=3, target="at most 1.6 × limit, 0.2 × peer and 1000 MB")
     for units, classes, images in ((256, 100, 50), (2048, 100, 50), (1024, 10, 50), (1024, 10, 500), (256, 10, 500)):
-        yield compare(units, classes, images, rounds=2)
-    weight, x, y = make(FEW, CLASSES, IMAGES)
+        yield make_cavity_case(units, classes, images, rounds=2)
+    weight, x, y = draw_examples(FEW, CLASSES, IMAGES)
     for density in (0.5, 0.11, 0.03):
         mask = torch.rand(weight.shape, generator=torch.Generator().manual_seed(1)) < density
         yield Case(
             f"{FEW} × {INPUTS} weights at density {density}, {CLASSES} classes of {IMAGES}",
             lambda mask=mask: score_weights(weight, x, y, mask=mask),
-            limit=lambda: multiply(weight, x, CLASSES),
+            limit=lambda: time_products(weight, x, CLASSES),
             limit_name="the dense matrix products",
             rounds=2,
         )
     yield Case(
         f"{FEW} × {INPUTS} weights, all columns, {CLASSES} classes of {IMAGES}",
         lambda: score_weights(weight, x, y, columns=COLUMNS),
-        limit=lambda: multiply(weight, x, CLASSES),
+        limit=lambda: time_products(weight, x, CLASSES),
         limit_name="its matrix products",
         rounds=2,
     )
-    many = make(64, 1, 50_000)
+    many = draw_examples(64, 1, 50_000)
     yield Case(
         f"64 × {INPUTS} weights, 50,000 images pooled",
         lambda: score_weights(*many),
-        limit=lambda: multiply(many[0], many[1], 1),
+        limit=lambda: time_products(many[0], many[1], 1),
         limit_name="its matrix products",
         rounds=2,
     )
 
 
-def compare(units: int, classes: int, images: int, *, rounds: int, target: str = "") -> Case:
-    weight, x, y = make(units, classes, images)
+def make_cavity_case(units: int, classes: int, images: int, *, rounds: int, target: str = "") -> Case:
+    weight, x, y = draw_examples(units, classes, images)
     score_weights(weight[:64], x[: 8 * classes], y[: 8 * classes])  # compiles
     return Case(
         f"{units} × {INPUTS} weights, {classes} classes of {images}",
         lambda: score_weights(weight, x, y),
-        peer=lambda: take_away(weight, x[y == 0]) * units * classes,
+        peer=lambda: time_removal(weight, x[y == 0]) * units * classes,
         peer_name="λ − w x, vectorised, scaled from one unit and class",
-        limit=lambda: multiply(weight, x, classes),
+        limit=lambda: time_products(weight, x, classes),
         limit_name="its matrix products",
         rounds=rounds,
         target=target,
     )
 
 
-def make(units: int, classes: int, images: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def draw_examples(units: int, classes: int, images: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     stream = torch.Generator().manual_seed(0)
     x = torch.randn(classes * images, INPUTS, generator=stream) ** 3
     return torch.randn(units, INPUTS, generator=stream), x, torch.arange(len(x)) % classes
 
 
-def multiply(weight: torch.Tensor, x: torch.Tensor, classes: int) -> float:
+def time_products(weight: torch.Tensor, x: torch.Tensor, classes: int) -> float:
     """The seconds of the forward product and of those of the moments; the numbers do not matter."""
     begin = time.perf_counter()
     u = weight @ x.T
     forward = time.perf_counter() - begin
     key = (*weight.shape, len(x), classes)
     tried = [FASTEST[key]] if key in FASTEST else SHAPES
-    seconds = {shape: multiply_blocks(u, x, len(x) // classes, *shape) for shape in tried}
+    seconds = {shape: time_blocks(u, x, len(x) // classes, *shape) for shape in tried}
     FASTEST[key] = min(seconds, key=seconds.__getitem__)
     return forward + seconds[FASTEST[key]]
 
 
-def multiply_blocks(u: torch.Tensor, x: torch.Tensor, n: int, units: int, inputs: int) -> float:
+def time_blocks(u: torch.Tensor, x: torch.Tensor, n: int, units: int, inputs: int) -> float:
     begin = time.perf_counter()
     for left in u.split(units):
         odd, moments = left.repeat(2, 1), torch.empty(4 * len(left), inputs)
@@ -98,7 +98,7 @@ def multiply_blocks(u: torch.Tensor, x: torch.Tensor, n: int, units: int, inputs
     return time.perf_counter() - begin
 
 
-def take_away(weight: torch.Tensor, x: torch.Tensor) -> float:
+def time_removal(weight: torch.Tensor, x: torch.Tensor) -> float:
     """The seconds of one unit and one class."""
     centred = x - x.mean(0)
     values = centred @ weight[0]

@@ -21,22 +21,22 @@ PEER_STEPS = 200
 
 
 def cases() -> Iterator[Case]:
-    run = make(SIZE, INITS, BATCH, STEPS)
+    run = make_run(SIZE, INITS, BATCH, STEPS)
     yield Case(
         f"{INITS} neurons, {STEPS} steps of {BATCH}, N = {SIZE}",
-        lambda: exhaust(run),
-        peer=lambda: loop(PEER_STEPS) * INITS * STEPS / PEER_STEPS,
+        lambda: exhaust_run(run),
+        peer=lambda: train_by_numpy(PEER_STEPS) * INITS * STEPS / PEER_STEPS,
         peer_name=f"numpy, neuron by neuron, scaled from {PEER_STEPS} steps of one",
-        limit=lambda: draw(run),
+        limit=lambda: draw_numbers(run),
         limit_name="torch.randn, float64",
         rounds=3,
         target="at most 3 × limit and 0.05 × peer",
     )
-    short, long = (make(SIZE, INITS, 100, steps) for steps in (STEPS, 10 * STEPS))
+    short, long = (make_run(SIZE, INITS, 100, steps) for steps in (STEPS, 10 * STEPS))
     yield Case(
         f"memory (MB, not s) of {INITS} neurons, batch 100, {long.steps} steps",
-        lambda: peak(long),
-        limit=lambda: peak(short),
+        lambda: measure_process(long),
+        limit=lambda: measure_process(short),
         limit_name=f"{short.steps} steps",
         rounds=1,
         target="1 × limit",
@@ -46,28 +46,28 @@ def cases() -> Iterator[Case]:
     batches = [(SIZE, INITS, batch) for batch in (100, 10_000)]
     for size, count, batch in (*sizes, *inits, *batches):
         steps = max(3, 20_000_000 // (batch * (size + count)))
-        small = make(size, count, batch, steps)
+        small = make_run(size, count, batch, steps)
         yield Case(
             f"N = {size}, {count} neurons, batch {batch}, {steps} steps",
-            lambda run=small: exhaust(run),
-            limit=lambda run=small: draw(run),
+            lambda run=small: exhaust_run(run),
+            limit=lambda run=small: draw_numbers(run),
             limit_name="torch.randn, float64",
             rounds=2,
         )
 
 
-def make(size: int, inits: int, batch: int, steps: int) -> Neuron:
+def make_run(size: int, inits: int, batch: int, steps: int) -> Neuron:
     task = Nlgp(g=GAIN, size=size)
     task.sample(2, generator=torch.Generator())  # makes the square roots, which all runs share
     return Neuron(task=task, inits=inits, batch=batch, steps=steps, record_every=100)
 
 
-def exhaust(run: Neuron) -> None:
+def exhaust_run(run: Neuron) -> None:
     for _ in run(State()):
         pass
 
 
-def peak(run: Neuron) -> float:
+def measure_process(run: Neuron) -> float:
     """The greatest memory, in MB, of a process of its own that keeps no records."""
     import subprocess
     import sys
@@ -75,23 +75,23 @@ def peak(run: Neuron) -> float:
     text = f"""
 import torch
 from benchmarks import peak_mb
-from benchmarks.dynamics import exhaust
+from benchmarks.dynamics import exhaust_run
 from prunefield.runs import Run
 torch.set_num_threads(1)
-exhaust(Run.parse({run.settings()!r}))
+exhaust_run(Run.parse({run.settings()!r}))
 print(peak_mb())
 """
     return float(subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout)
 
 
-def draw(run: Neuron) -> None:
+def draw_numbers(run: Neuron) -> None:
     """As many numbers as the run draws, which takes one batch more than its steps for the last loss."""
     generator = torch.Generator().manual_seed(0)
     for _ in range(run.steps + 1):
         torch.randn(run.batch, run.task.size, dtype=torch.float64, generator=generator)
 
 
-def loop(steps: int) -> float:
+def train_by_numpy(steps: int) -> float:
     """The seconds of one neuron in numpy."""
     from scipy.linalg import sqrtm
     from scipy.special import erf

@@ -8,19 +8,19 @@ from torch.nn import functional
 
 from benchmarks import Case
 from benchmarks._memory import memory_cases
-from benchmarks._nets import draw_images, resnet20
+from benchmarks._nets import build_resnet20, draw_images
 from prunefield.scores.grasp import Grasp
 from prunefield.tasks import Batch
 
 
 def cases() -> Iterator[Case]:
-    net, generator = resnet20(), torch.Generator().manual_seed(0)
+    net, generator = build_resnet20(), torch.Generator().manual_seed(0)
     for number in (1, 2):
         batches = [draw_images(64, generator) for _ in range(number)]
         yield Case(
             f"ResNet-20, {number} × 64 images",
             lambda batches=batches: Grasp()(net, batches, generator=generator),
-            limit=lambda batches=batches: gradient(net, batches),
+            limit=lambda batches=batches: sum_gradients(net, batches),
             limit_name="one gradient",
             rounds=4,
             target="at most 5 × limit",
@@ -29,7 +29,7 @@ def cases() -> Iterator[Case]:
     yield from memory_cases(Grasp(parts=1), 64, " at once")
 
 
-def gradient(net: nn.Module, batches: list[Batch]) -> None:
+def sum_gradients(net: nn.Module, batches: list[Batch]) -> None:
     net.eval()
     net.zero_grad()
     for x, y in batches:

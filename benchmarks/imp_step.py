@@ -25,14 +25,14 @@ BATCH, RATE, UPDATES = 40, 0.01, 10
 
 def cases() -> Iterator[Case]:
     paper, laptop = (3072, 1024, 1024, 1000), (3072, 256, 256, 10)
-    yield case(paper, batch_norm=True, target="at most 0.8 × peer and 1.5 × limit")
-    yield case(paper, batch_norm=True, density=0.3)
-    yield case(laptop, batch_norm=True)
-    yield case(laptop, batch_norm=False)
-    yield case(laptop, batch_norm=False, density=0.3)
+    yield make_update_case(paper, batch_norm=True, target="at most 0.8 × peer and 1.5 × limit")
+    yield make_update_case(paper, batch_norm=True, density=0.3)
+    yield make_update_case(laptop, batch_norm=True)
+    yield make_update_case(laptop, batch_norm=False)
+    yield make_update_case(laptop, batch_norm=False, density=0.3)
 
 
-def case(widths: tuple[int, ...], *, batch_norm: bool, density: float = 1.0, target: str = "") -> Case:
+def make_update_case(widths: tuple[int, ...], *, batch_norm: bool, density: float = 1.0, target: str = "") -> Case:
     stream = generator(0, "imp-step")
     batch = Batch(
         torch.randn(BATCH, widths[0], generator=stream), torch.randint(widths[-1], (BATCH,), generator=stream)
@@ -43,17 +43,17 @@ def case(widths: tuple[int, ...], *, batch_norm: bool, density: float = 1.0, tar
     words = f"{':'.join(map(str, widths))}, batch {BATCH}, {'' if batch_norm else 'no '}batch norm, density {density}"
     return Case(
         words,
-        repeat(ours(net, batch, masks)),
-        peer=repeat(loop(widths, batch, masks, batch_norm)),
+        time_updates(build_ours(net, batch, masks)),
+        peer=time_updates(build_peer(widths, batch, masks, batch_norm)),
         peer_name="PyTorch with torch.nn.utils.prune",
-        limit=repeat(products(widths, batch_norm)),
+        limit=time_updates(build_products(widths, batch_norm)),
         limit_name="its matrix products",
         rounds=8,
         target=target,
     )
 
 
-def repeat(update: Callable[[], object]) -> Callable[[], float]:
+def time_updates(update: Callable[[], object]) -> Callable[[], float]:
     """The mean seconds of an update, after one that is not timed."""
     from time import perf_counter
 
@@ -67,12 +67,12 @@ def repeat(update: Callable[[], object]) -> Callable[[], float]:
     return timed
 
 
-def ours(net: FcnModule, batch: Batch, masks: dict[str, torch.Tensor]) -> Callable[[], object]:
+def build_ours(net: FcnModule, batch: Batch, masks: dict[str, torch.Tensor]) -> Callable[[], object]:
     endless = train(net, lambda: batch, steps=10**9, rate=RATE, masks=masks, every=1)
     return lambda: next(endless)
 
 
-def loop(
+def build_peer(
     widths: tuple[int, ...], batch: Batch, masks: dict[str, torch.Tensor], batch_norm: bool
 ) -> Callable[[], object]:
     modules: list[nn.Module] = []
@@ -96,7 +96,7 @@ def loop(
     return update
 
 
-def products(widths: tuple[int, ...], batch_norm: bool) -> Callable[[], object]:
+def build_products(widths: tuple[int, ...], batch_norm: bool) -> Callable[[], object]:
     stream = generator(0, "products")
     weights = [torch.randn(fan_out, fan_in, generator=stream) for fan_in, fan_out in pairwise(widths)]
     rows = [torch.randn(BATCH, width, generator=stream) for width in widths]

@@ -26,19 +26,19 @@ def cases() -> Iterator[Case]:
         obtain(store, run)
         made = 1
         for count, target in ((20_000, 2), (100_000, 10)):
-            _link(store, run.folder, range(made, count))
+            _link_runs(store, run.folder, range(made, count))
             made = count
             yield Case(
                 f"list {count:,} runs",
-                _time([sys.executable, "-m", "prunefield", "runs", "list", "--json", "--out", folder]),
-                limit=_time([sys.executable, "-c", READ, str(store.root / "runs")]),
+                _time_command([sys.executable, "-m", "prunefield", "runs", "list", "--json", "--out", folder]),
+                limit=_time_command([sys.executable, "-c", READ, str(store.root / "runs")]),
                 limit_name="read one file of each",
                 rounds=2,
                 target=f"at most {target} s",
             )
 
 
-def _link(store: Store, template: str, numbers: range) -> None:
+def _link_runs(store: Store, template: str, numbers: range) -> None:
     """Finished runs with these numbers."""
     runs = os.path.join(store.root, "runs")
     files = {path.name: path.read_bytes() for path in Path(runs, template).iterdir()}
@@ -53,7 +53,7 @@ def _link(store: Store, template: str, numbers: range) -> None:
                 os.link(origin + name, f"{target}/{name}")
 
 
-def _time(command: list[str]) -> Callable[[], float]:
+def _time_command(command: list[str]) -> Callable[[], float]:
     def work() -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

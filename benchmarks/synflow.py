@@ -7,7 +7,7 @@ from torch import nn
 
 from benchmarks import Case
 from benchmarks._memory import memory_cases
-from benchmarks._nets import resnet20, vgg19
+from benchmarks._nets import build_resnet20, build_vgg19
 from prunefield.pruning.schedules import shrink
 from prunefield.scores.synflow import Synflow
 
@@ -15,11 +15,11 @@ ITERATIONS, DENSITY = 100, 0.1
 
 
 def cases() -> Iterator[Case]:
-    for name, net, rounds, bound in (("ResNet-20", resnet20(), 4, 1.5), ("VGG-19", vgg19(), 2, 3)):
+    for name, net, rounds, bound in (("ResNet-20", build_resnet20(), 4, 1.5), ("VGG-19", build_vgg19(), 2, 3)):
         yield Case(
             f"{name}, {ITERATIONS} iterations",
-            lambda net=net: prune(net),
-            limit=lambda net=net: passes(net),
+            lambda net=net: prune_network(net),
+            limit=lambda net=net: run_passes(net),
             limit_name="bare forward and backward passes",
             rounds=rounds,
             target=f"at most {bound} × limit",
@@ -27,12 +27,12 @@ def cases() -> Iterator[Case]:
     yield from memory_cases(Synflow(), 1)
 
 
-def prune(net: nn.Module, iterations: int = ITERATIONS) -> None:
+def prune_network(net: nn.Module, iterations: int = ITERATIONS) -> None:
     score = Synflow(shape=(3, 32, 32))
     shrink(net, score, DENSITY, generator=torch.Generator(), iterations=iterations)
 
 
-def passes(net: nn.Module, iterations: int = ITERATIONS) -> None:
+def run_passes(net: nn.Module, iterations: int = ITERATIONS) -> None:
     net.eval()
     x = torch.ones(1, 3, 32, 32)
     for _ in range(iterations):

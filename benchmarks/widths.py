@@ -19,18 +19,18 @@ MASKS, TIMED = 1024, 16
 
 def cases() -> Iterator[Case]:
     for density in (0.03, 0.3):
-        masks = make(density)
+        masks = draw_masks(density)
         yield Case(
             f"{MASKS} masks of 3×32×32, density {density}",
             lambda masks=masks: measure_widths(masks),
-            peer=lambda masks=masks: loop(masks[:TIMED]) * MASKS / TIMED,
+            peer=lambda masks=masks: fit_by_scipy(masks[:TIMED]) * MASKS / TIMED,
             peer_name=f"curve_fit, mask by mask, scaled from {TIMED}",
             rounds=2,
             target="at most 0.05 × peer",
         )
 
 
-def make(density: float) -> torch.Tensor:
+def draw_masks(density: float) -> torch.Tensor:
     """Masks whose density falls off around a centre, as those of trained nets do, over a floor of chance."""
     stream = torch.Generator().manual_seed(0)
     centre = 6 + 20 * torch.rand(MASKS, 2, 1, generator=stream)
@@ -40,7 +40,7 @@ def make(density: float) -> torch.Tensor:
     return torch.rand(MASKS, 3, 32, 32, generator=stream) < chance[:, None]
 
 
-def loop(masks: torch.Tensor) -> float:
+def fit_by_scipy(masks: torch.Tensor) -> float:
     """The seconds of the fits by scipy."""
     from scipy.optimize import curve_fit
 

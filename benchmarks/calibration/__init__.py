@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 from prunefield import Task
 from prunefield.core.seeds import generator
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 from prunefield.measures.prediction import judge, predict
 from prunefield.modules.glorot import draw_glorot
 from prunefield.theory import amplifier
-from prunefield.theory.flow import integrate
+from prunefield.theory.flow import integrate_flow
 
 SCALES = ((0.3, 0.7), (1.0, 2.0), (1.0, 3.0))
 LAWS: list[dict[str, Any]] = [
@@ -47,11 +47,11 @@ def answer_exactly(task: Any, *, time: float = 1000.0, inits: int = 9) -> str:
     """
     start = draw_glorot(inits, task.sites, 1, scale=1e-3, generator=generator(1, "truth"))
     covariances = task.covariance(0), task.covariance(1)
-    straight = integrate(start, [0.0, time], *covariances, amplifier.gaussian)[-1]
+    straight = integrate_flow(start, [0.0, time], *covariances, amplifier.amplify_gaussian)[-1]
     if task.kind() in ("elliptical", "gaussian"):
         return "no"
-    bent = integrate(start, [0.0, time], *covariances, task.amplifier)[-1]
-    return judge(participate(straight) / participate(bent))
+    bent = integrate_flow(start, [0.0, time], *covariances, task.amplifier)[-1]
+    return judge(compute_ipr(straight) / compute_ipr(bent))
 
 
 def try_cases(laws: list[dict[str, Any]], sizes: tuple[int, ...], counts: tuple[int, ...], seed: int) -> Iterator[Case]:

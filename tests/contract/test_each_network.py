@@ -8,7 +8,7 @@ import torch
 from prunefield.core.names import modules, presets, summary
 from prunefield.core.plugin import find
 from prunefield.networks import Network
-from prunefield.scores import prunable
+from prunefield.scores import find_prunable
 
 NAMES = [*modules("networks"), *presets("networks")]
 
@@ -46,7 +46,7 @@ class TestNetwork:
         assert all(parameter.is_meta for parameter in outline.parameters())
 
     def test_has_weights_to_prune(self, kind):
-        weights = prunable(build(kind))
+        weights = find_prunable(build(kind))
         assert weights
         assert all(weight.count_nonzero() for weight in weights.values())
 

@@ -10,7 +10,7 @@ from prunefield.core.errors import UsageError
 from prunefield.core.names import modules
 from prunefield.core.plugin import find
 from prunefield.masks.mask import Mask
-from prunefield.scores import Score, prunable
+from prunefield.scores import Score, find_prunable
 from prunefield.tasks import Batch
 
 KINDS = list(modules("scores"))
@@ -39,7 +39,7 @@ class TestScore:
     def test_rates_every_prunable_weight(self, kind, net, batches):
         scores = rate(kind, net, batches)
         assert {name: score.shape for name, score in scores.items()} == {
-            name: weight.shape for name, weight in prunable(net).items()
+            name: weight.shape for name, weight in find_prunable(net).items()
         }
         assert all(score.isfinite().all() and not score.requires_grad for score in scores.values())
 
@@ -89,7 +89,7 @@ class TestScore:
 
     @pytest.mark.parametrize("density", [0.013, 0.5, 1.0])
     def test_gives_masks_of_the_exact_size(self, kind, net, batches, density):
-        total = sum(weight.numel() for weight in prunable(net).values())
+        total = sum(weight.numel() for weight in find_prunable(net).values())
         mask = Mask.keep(rate(kind, net, batches), density)
         assert sum(int(kept.sum()) for kept in mask.values()) == total - int(round((1 - density) * total, 9))
 

@@ -10,7 +10,7 @@ import official_files
 from prunefield.cli import main
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.data.download import download, hash_file
+from prunefield.data.download import download_file, hash_file
 from prunefield.lab.store import Store
 from prunefield.tasks import Task
 from prunefield.tasks.cifar10 import Cifar10
@@ -103,7 +103,7 @@ def test_a_download_that_cannot_be_written_names_the_variable_too(tmp_path):
     folder.mkdir()
     (folder / "file.part").symlink_to(tmp_path / "nowhere" / "file")
     with pytest.raises(UsageError, match=r"cannot write .*file\.part: .* choose another folder with PRUNEFIELD_DATA"):
-        download(origin.as_uri(), folder / "file", sha256="0", size=3, tell=lambda have, size: None)
+        download_file(origin.as_uri(), folder / "file", sha256="0", size=3, tell=lambda have, size: None)
 
 
 def test_examples_of_a_task_are_drawn_to_a_file_that_is_a_task_again(folder, tmp_path, capsys):

@@ -16,7 +16,7 @@ import official_files
 from prunefield.cli import main
 from prunefield.core.errors import RunError, UsageError
 from prunefield.data.bundles import Bundle
-from prunefield.data.download import download
+from prunefield.data.download import download_file
 from prunefield.data.pickles import read_pickle
 
 CONTENT = bytes(range(256)) * 20_000
@@ -59,7 +59,7 @@ def address():
 
 def fetch(address, path, seen=None):
     tell = (lambda have, size: None) if seen is None else (lambda have, size: seen.append(have))
-    return download(address, path, sha256=SHA256, size=len(CONTENT), tell=tell)
+    return download_file(address, path, sha256=SHA256, size=len(CONTENT), tell=tell)
 
 
 def test_a_broken_download_goes_on_where_it_was(address, tmp_path):

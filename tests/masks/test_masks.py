@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from torch import nn
 
 from prunefield.core.errors import Error, UsageError
-from prunefield.masks.mask import Mask, count
+from prunefield.masks.mask import Mask, count_kept
 
 
 def _net(width: int = 4) -> nn.Sequential:
@@ -52,7 +52,7 @@ def test_masks_nest_in_density_and_compose(scores, one, other):
 @given(scores_with_ties, densities)
 def test_layer_scope_keeps_the_count_of_each_layer(scores, density):
     mask = Mask.keep(scores, density, scope="layer")
-    assert mask.counts() == {name: count(score.numel(), density) for name, score in scores.items()}
+    assert mask.counts() == {name: count_kept(score.numel(), density) for name, score in scores.items()}
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_layer_scope_keeps_the_count_of_each_layer(scores, density):
     ],
 )
 def test_counts_of_the_networks_of_the_paper(size, kept):
-    assert tuple(count(size, density) for density in (0.1, 0.05, 0.02)) == kept
+    assert tuple(count_kept(size, density) for density in (0.1, 0.05, 0.02)) == kept
 
 
 def test_counts_are_those_of_the_written_decimal():
     for size, thousandths in itertools.product((10, 1000, 12_345), range(1, 1001)):
-        assert count(size, thousandths / 1000) == -(-thousandths * size // 1000)
-    assert count(3, Fraction(1, 3)) == 1
+        assert count_kept(size, thousandths / 1000) == -(-thousandths * size // 1000)
+    assert count_kept(3, Fraction(1, 3)) == 1
 
 
 @pytest.mark.parametrize("density", [0, -0.1, 1.1, float("nan"), float("inf")])

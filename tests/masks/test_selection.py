@@ -12,7 +12,7 @@ from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.masks import selection
 from prunefield.masks.mask import Mask
-from prunefield.masks.selection import allocate, chances, count
+from prunefield.masks.selection import allocate_weights, compute_probabilities, count_kept
 
 SHAPES = {"conv": (8, 4, 3, 3), "shortcut": (8, 4, 1, 1), "head": (10, 32)}
 shapes = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=5)
@@ -29,7 +29,7 @@ def test_allocation_is_exact_and_proportional_where_it_is_free(sides, data, scop
     floor = data.draw(st.integers(0, 3))
     least = sum(min(floor, free) for free in room.values())
     number = data.draw(st.integers(least, max(least, sum(room.values()))))
-    counts = allocate(layers, number, scope=scope, room=room, floor=floor)
+    counts = allocate_weights(layers, number, scope=scope, room=room, floor=floor)
     assert sum(counts.values()) == number
     assert all(min(floor, room[name]) <= counts[name] <= room[name] for name in layers)
     share = {name: a * b if scope == "uniform" else a + b for name, (a, b) in layers.items()}
@@ -47,7 +47,7 @@ def test_every_scope_keeps_the_largest_of_each_layer(scope):
     sampled = Mask.sample(scores, 0.3, scope=scope, generator=generator(0, "mask"))
     assert sampled.counts() == mask.counts()
     if scope != "layer":
-        assert sum(mask.counts().values()) == count(mask.total, 0.3)
+        assert sum(mask.counts().values()) == count_kept(mask.total, 0.3)
     for name, kept in mask.items():
         assert scores[name][kept].min() > scores[name].masked_fill(kept, -1).max()
 
@@ -85,7 +85,7 @@ def test_what_is_pruned_stays_pruned_even_with_the_largest_scores():
         drawn = Mask.sample(scores, 0.2, scope=scope, within=old, generator=generator(0, "m"))
         for mask in (new, drawn):
             assert mask & old == mask
-            assert sum(mask.counts().values()) == count(mask.total, 0.2)
+            assert sum(mask.counts().values()) == count_kept(mask.total, 0.2)
     with pytest.raises(UsageError, match="asks for 384 weights, but the mask leaves only 320"):
         Mask.keep(scores, 0.6, within=old)
     with pytest.raises(UsageError, match=r"asks for .* weights of"):
@@ -96,7 +96,7 @@ def test_what_is_pruned_stays_pruned_even_with_the_largest_scores():
 
 def test_reductions_of_signed_scores():
     signed = {"w": torch.tensor([-4.0, 1.0, 1.0, 3.0])}
-    assert chances(signed["w"], "w", "rank", 0.0).tolist() == [1, 3, 2, 4]
+    assert compute_probabilities(signed["w"], "w", "rank", 0.0).tolist() == [1, 3, 2, 4]
     for reduce in ("abs", "shift", "rank", "positive"):
         assert Mask.sample(signed, 0.5, reduce=reduce, generator=generator(0, "m")).counts() == {"w": 2}
     with pytest.raises(UsageError, match="'w' has negative ones; choose reduce='abs'"):
@@ -126,7 +126,7 @@ def test_a_sample_finds_the_same_threshold_as_a_sort(layers, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selection, "MANY", 0)
         patch.setattr(selection, "STRIDE", data.draw(st.integers(1, 5)))
-        kept = torch.cat(selection.rank(flat, number, lives))
+        kept = torch.cat(selection.rank_scores(flat, number, lives))
     assert torch.nonzero(kept).flatten().tolist() == sorted(order[:number])
 
 
@@ -135,7 +135,7 @@ def test_a_sample_of_a_million_finds_the_same_threshold_as_a_sort():
     alive = torch.rand(len(values), generator=generator(1, "scores")) < 0.4
     for number in (1, 20_000, 300_000, int(alive.sum()) - 7_000, int(alive.sum())):
         threshold = values[alive].sort(descending=True).values[number - 1]
-        assert torch.equal(selection.largest(values, number, alive), alive & (values >= threshold))
+        assert torch.equal(selection.keep_largest(values, number, alive), alive & (values >= threshold))
 
 
 def test_a_floor_counts_for_each_layer_where_each_has_its_own_count():

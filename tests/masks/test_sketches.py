@@ -7,7 +7,7 @@ from torch import nn
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
-from prunefield.masks.selection import count
+from prunefield.masks.selection import count_kept
 from prunefield.masks.sketches import apply_sketch_, sketch
 from prunefield.theory.sketching import expected_error
 
@@ -22,7 +22,7 @@ def test_every_draw_adds_its_share(density):
     rated = scores()
     total = sum(score.sum().double() for score in rated.values())
     found = sketch(rated, density, generator=generator(1, "mask"))
-    assert sum(int(torch.count_nonzero(part)) for part in found.values()) <= count(35, density)
+    assert sum(int(torch.count_nonzero(part)) for part in found.values()) <= count_kept(35, density)
     assert sum((part * rated[name] / total).sum().item() for name, part in found.items()) == pytest.approx(1, rel=1e-6)
 
 

@@ -5,7 +5,7 @@ from benchmarks.calibration import LAWS, try_cases
 
 from prunefield import Task
 from prunefield.core import seeds
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 from prunefield.measures.prediction import predict
 from prunefield.runs import State
 from prunefield.runs.neuron import Neuron
@@ -30,7 +30,7 @@ def test_neurons_do_what_is_predicted(law):
     task = Task.parse({**law, "lengthscales": (0.3, 0.7)})
     run = Neuron(task=task, inits=5, steps=8000, batch=1000, record_every=8000)
     last = [record for record in run(State()) if record is not None][-1]
-    local = float((1 / participate(last.tensors["weights"])).median()) < 10  # of 40 sites
+    local = float((1 / compute_ipr(last.tensors["weights"])).median()) < 10  # of 40 sites
     x, y = task.sample(20_000, generator=seeds.generator(0, "data"))
     assert predict(x, y).answer == ("yes" if local else "no")
     assert local == (law.get("k") != 5.0)

@@ -11,7 +11,7 @@ from prunefield.measures.covariances import (
     count_values,
     estimate_kernels,
     measure_lengthscale,
-    shrink,
+    shrink_covariance,
 )
 from prunefield.measures.examples import prepare_examples
 
@@ -51,9 +51,9 @@ def test_shrinkage_removes_noise_and_leaves_correlations():
     task = Task.parse("gaussian")
     x = task.sample(4000, generator=generator(0, "data"), dtype=torch.float64).x
     ones, sample = torch.ones(len(x), dtype=torch.float64), x.T @ x / len(x)
-    assert torch.allclose(shrink(x, ones), sample, atol=0.02)
+    assert torch.allclose(shrink_covariance(x, ones), sample, atol=0.02)
     white = torch.randn(100, 60, dtype=torch.float64, generator=generator(0, "white"))
-    off = shrink(white, torch.ones(100, dtype=torch.float64)) - torch.diag(white.square().mean(0))
+    off = shrink_covariance(white, torch.ones(100, dtype=torch.float64)) - torch.diag(white.square().mean(0))
     assert off.abs().max() < 0.1
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from prunefield.measures.patches import lonely
+from prunefield.measures.patches import find_lonely_share
 
 
 def test_masks_of_chance_have_the_share_that_chance_gives():
@@ -12,12 +12,12 @@ def test_masks_of_chance_have_the_share_that_chance_gives():
     border = 4 * side * ((1 - p) ** 5 - (1 - p) ** 8) / side**2  # there, three neighbours are missing
     expected = (1 - p) ** 8 + border
     deviation = (expected / (p * side**2)) ** 0.5
-    assert abs(lonely(mask).item() - expected) < 5 * deviation
+    assert abs(find_lonely_share(mask).item() - expected) < 5 * deviation
 
 
 def test_it_counts_what_a_loop_counts_and_never_across_channels():
     masks = torch.rand(6, 3, 5, 4, generator=torch.Generator().manual_seed(1)) < 0.3
-    for unit, found in zip(masks, lonely(masks), strict=True):
+    for unit, found in zip(masks, find_lonely_share(masks), strict=True):
         places = {tuple(place) for place in unit.nonzero().tolist()}
         around = [(y, x) for y in (-1, 0, 1) for x in (-1, 0, 1) if (y, x) != (0, 0)]
         alone = [c for c, y, x in places if not any((c, y + dy, x + dx) in places for dy, dx in around)]
@@ -25,4 +25,4 @@ def test_it_counts_what_a_loop_counts_and_never_across_channels():
 
 
 def test_a_unit_that_keeps_nothing_has_no_share():
-    assert lonely(torch.zeros(1, 3, 4, 4)).isnan().all()
+    assert find_lonely_share(torch.zeros(1, 3, 4, 4)).isnan().all()

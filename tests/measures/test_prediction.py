@@ -10,7 +10,7 @@ from prunefield import Task
 from prunefield.cli import main
 from prunefield.core.seeds import generator
 from prunefield.measures.prediction import estimate_needed, judge, predict
-from prunefield.theory.flow import integrate
+from prunefield.theory.flow import integrate_flow
 
 QUICK = {"inits": 3, "resamples": 20, "time": 300.0}
 
@@ -56,14 +56,14 @@ def test_the_answer_does_not_depend_on_the_grid(law):
 
 def test_the_width_is_that_of_the_exact_flow():
     """With exact covariances and amplifier."""
-    from prunefield.measures.localisation import participate
+    from prunefield.measures.localisation import compute_ipr
     from prunefield.modules.glorot import draw_glorot
 
     task = Task.parse("ising")
     start = draw_glorot(3, 40, 1, scale=1e-3, generator=generator(0, "init"))
-    exact = integrate(start, [0.0, 300.0], task.covariance(0), task.covariance(1), task.amplifier)[-1]
+    exact = integrate_flow(start, [0.0, 300.0], task.covariance(0), task.covariance(1), task.amplifier)[-1]
     found = forecast("ising", 20_000, resamples=1)
-    assert found.widths.median() == pytest.approx(float((1 / participate(exact)).median()), rel=0.1)
+    assert found.widths.median() == pytest.approx(float((1 / compute_ipr(exact)).median()), rel=0.1)
 
 
 def test_a_close_case_is_undecided_and_says_how_many_examples_it_takes():

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from prunefield.core.errors import UsageError
-from prunefield.masks.mask import count
+from prunefield.masks.mask import count_kept
 from prunefield.networks import Network
 from prunefield.networks.resnet import Resnet
 from prunefield.networks.vgg import Vgg
-from prunefield.scores import prunable
+from prunefield.scores import find_prunable
 
 CIFAR, TINY = (3, 32, 32), (3, 64, 64)
 TABLE = [  # network, shape, classes; layers, prunable, total, kept at 10, 5 and 2 %
@@ -30,10 +30,10 @@ TABLE = [  # network, shape, classes; layers, prunable, total, kept at 10, 5 and
 def test_parameter_counts(row):
     network, shape, classes, layers, weights, total, kept = row
     net = Network.parse(network).outline(shape, classes)
-    sizes = [weight.numel() for weight in prunable(net).values()]
+    sizes = [weight.numel() for weight in find_prunable(net).values()]
     assert (len(sizes), sum(sizes)) == (layers, weights)
     assert sum(parameter.numel() for parameter in net.parameters()) == total
-    assert tuple(count(weights, density) for density in (0.1, 0.05, 0.02)) == kept
+    assert tuple(count_kept(weights, density) for density in (0.1, 0.05, 0.02)) == kept
 
 
 @pytest.mark.parametrize("network", [Vgg(width=4, stages=(1, 1, 1)), Resnet(width=4, stages=(1, 1))])
@@ -46,7 +46,7 @@ def test_normalisations_are_the_identity_at_first(network):
 
 def test_initial_weights_have_the_variance_of_kaiming():
     net = Resnet(width=64, stages=(1, 1)).build((3, 8, 8), 10, generator=torch.Generator().manual_seed(0))
-    for weight in prunable(net).values():
+    for weight in find_prunable(net).values():
         expected = math.sqrt(2 / weight[0].numel())
         assert abs(float(weight.detach().std()) / expected - 1) < 4 / math.sqrt(2 * weight.numel())
 

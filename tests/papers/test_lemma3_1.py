@@ -8,7 +8,7 @@ import torch
 
 from prunefield.papers.lufkin2024.lemma3_1 import SIZES, Lemma3_1, measure_one_hot
 from prunefield.tasks.ising import Ising
-from prunefield.theory.flow import move
+from prunefield.theory.flow import compute_velocity
 
 YES, NO, MENDED = "reproduced", "not reproduced", "corrected"
 BREAKDOWN = 3  # the place of the claim
@@ -58,7 +58,7 @@ def test_the_error_at_one_site_is_that_of_enumeration():
         p = torch.softmax(coupling * energy, 0)
         truth += (2 * (label - before) * (before > 0) * p) @ x / 2
     short, long = task.covariance(0), task.covariance(1)
-    flow = move(w, short, long, task.amplifier)
+    flow = compute_velocity(w, short, long, task.amplifier)
     drive = flow + w @ (short + long) / 2
     assert float((truth - flow).norm() / drive.norm()) == pytest.approx(measure_one_hot(task), rel=1e-9)
 

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import stats
 
-from prunefield.measures.differences import compare, estimate
+from prunefield.measures.differences import compare_pairs, estimate_mean
 from prunefield.papers.redman2025._hypothesis_checks import check_localising, check_maximal, last
 from prunefield.papers.redman2025._intervals import add_intervals, draw_mean
 from prunefield.report.ledger import items, settle
@@ -26,12 +26,12 @@ COLUMNS = {
 def test_the_interval_is_that_of_scipy(count):
     values = np.random.default_rng(count).normal(5, 2, count)
     expected = stats.t.interval(0.95, count - 1, values.mean(), stats.sem(values))
-    assert estimate(values.tolist()) == pytest.approx((values.mean(), *expected))
-    assert compare([0.0] * count, values.tolist())[:3] == pytest.approx((values.mean(), *expected))
+    assert estimate_mean(values.tolist()) == pytest.approx((values.mean(), *expected))
+    assert compare_pairs([0.0] * count, values.tolist())[:3] == pytest.approx((values.mean(), *expected))
 
 
 def test_one_seed_has_no_interval():
-    mean, low, high = estimate([2.0])
+    mean, low, high = estimate_mean([2.0])
     assert mean == 2
     assert np.isnan([low, high]).all()
 
@@ -39,7 +39,7 @@ def test_one_seed_has_no_interval():
 def test_rows_share_the_interval_of_their_group_and_gaps_are_left_out():
     table = pandas.DataFrame({"data": list("aaab"), "size": [None] * 4, "width": [1.0, 2.0, None, 9.0]})
     found = add_intervals(table, ["width"], ["data", "size"])
-    assert list(found["width_low"][:3]) == pytest.approx([estimate([1.0, 2.0]).low] * 3)
+    assert list(found["width_low"][:3]) == pytest.approx([estimate_mean([1.0, 2.0]).low] * 3)
     assert found["width_high"].isna().tolist() == [False, False, False, True]
     assert "width_low" not in table
 
@@ -53,7 +53,7 @@ def test_bars_are_drawn_from_three_seeds_on(count, bars):
     assert sum(len(part.get_segments()) for part in lines) == bars
     if bars:
         low, high = lines[0].get_segments()[2][:, 1]
-        assert (low, high) == pytest.approx(estimate([2.0, 2.1, 2.2])[1:])
+        assert (low, high) == pytest.approx(estimate_mean([2.0, 2.1, 2.2])[1:])
 
 
 @pytest.mark.parametrize("name", COLUMNS)

@@ -3,7 +3,7 @@
 import pytest
 
 from prunefield.papers import SCALES
-from prunefield.papers.bar2023.theorem4_4 import Theorem44
+from prunefield.papers.bar2023.theorem4_4 import Theorem4_4
 from prunefield.report.ledger import items, settle
 
 YES, NO, MENDED = "reproduced", "not reproduced", "corrected"
@@ -40,7 +40,7 @@ def test_the_counterexamples_are_the_hand_made_ones(findings):
 
 def test_runs_are_shared():
     runs = {name: {run.id for run in items([f"bar2023/{name}"])[0].runs("smoke")} for name in EXPECTED}
-    theorem = {run.id for run in Theorem44().runs("smoke")}
+    theorem = {run.id for run in Theorem4_4().runs("smoke")}
     assert runs["algorithm1"] < runs["lemma4.1"]
     assert runs["lemmaB.2"] < runs["lemmaB.1"]
     assert runs["lemma4.5"] < theorem

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prunefield.papers import SCALES
-from prunefield.papers.bar2023.theorem4_4 import Theorem44
+from prunefield.papers.bar2023.theorem4_4 import Theorem4_4
 from prunefield.runs import State
 
 EXPECTED = ["corrected", "corrected", "reproduced", "corrected", "not reproduced", "reproduced", "reproduced"]
@@ -14,21 +14,21 @@ EXPECTED = ["corrected", "corrected", "reproduced", "corrected", "not reproduced
 
 @pytest.fixture(scope="module")
 def results():
-    runs = Theorem44().runs("smoke")
+    runs = Theorem4_4().runs("smoke")
     return {run: SimpleNamespace(records=[record for record in run(State()) if record]) for run in runs}
 
 
 @pytest.fixture(scope="module")
 def table(results):
-    return Theorem44().table(results)
+    return Theorem4_4().table(results)
 
 
 def test_verdicts(table):
-    assert [claim.check(table).status for claim in Theorem44.claims] == EXPECTED
+    assert [claim.check(table).status for claim in Theorem4_4.claims] == EXPECTED
 
 
 def test_the_nulls_fail(table):
-    for claim in Theorem44.claims:
+    for claim in Theorem4_4.claims:
         assert claim.null is not None
         assert claim.check(claim.null(table)).status == "not reproduced", claim.text
 
@@ -45,13 +45,13 @@ def test_failure_rates_are_those_of_the_closed_form_elsewhere(table):
 
 
 def test_the_drawing_is_small(table, results, tmp_path):
-    figure = Theorem44().draw(table, results)
+    figure = Theorem4_4().draw(table, results)
     figure.savefig(tmp_path / "figure.svg")
     assert (tmp_path / "figure.svg").stat().st_size < 1e6
 
 
 def test_all_scales_have_runs():
     for scale in SCALES:
-        runs = Theorem44().runs(scale)
+        runs = Theorem4_4().runs(scale)
         assert len({run.id for run in runs}) == len(runs)
         assert all(run.seconds() > 0 for run in runs)

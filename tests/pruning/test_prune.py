@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from prunefield.core.seeds import generator
-from prunefield.masks.mask import largest
+from prunefield.masks.mask import keep_largest
 from prunefield.pruning import rounds as prune
 
 # The fact sheet's table for 3072:1024:1024: pools of 3,146,752 and 1,049,600 entries.
@@ -44,7 +44,7 @@ def test_it_is_the_reference_rule_where_no_two_magnitudes_are_equal():
 def test_ties_go_by_index(count):
     pool = torch.tensor([1.0, 2.0, 1.0, 3.0, 1.0, 1.0, 0.0, 1.0, 2.0])
     order = sorted(range(len(pool)), key=lambda i: (-pool[i].item(), i))
-    kept = largest(pool, count).nonzero().flatten().tolist()
+    kept = keep_largest(pool, count).nonzero().flatten().tolist()
     assert kept == sorted(order[:count])
 
 

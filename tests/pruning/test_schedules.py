@@ -10,7 +10,7 @@ from torch import nn
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
-from prunefield.masks.selection import count
+from prunefield.masks.selection import count_kept
 from prunefield.pruning.schedules import plan, shrink
 from prunefield.scores import Score
 from prunefield.scores.synflow import Synflow
@@ -54,7 +54,7 @@ def test_synflow_is_the_plain_loop_of_its_definition(net):
         twin(torch.ones(1, 1, 8, 8)).sum().backward()
         scores = {name: (weight * weight.grad).detach() for name, weight in weights.items()}
         order = torch.cat([score.flatten() for score in scores.values()]).sort(descending=True, stable=True).values
-        threshold = order[count(total, 0.1 ** (t / 30) if t < 30 else 0.1) - 1]
+        threshold = order[count_kept(total, 0.1 ** (t / 30) if t < 30 else 0.1) - 1]
         alive = {name: score >= threshold for name, score in scores.items()}
         for name, weight in weights.items():
             weight.data *= alive[name]
@@ -70,11 +70,11 @@ def test_counts_are_exact_and_masks_nest(kind, sample, net):
     total = 6 * 9 + 8 * 54 + 512
     how = {"sample": sample, "reduce": "rank" if kind == "grasp" else None, "iterations": 4, "floor": 5}
     first = shrink(net, kind, 0.4, batch(), generator=generator(0, kind), **how)
-    assert sum(first.counts().values()) == count(total, 0.4)
+    assert sum(first.counts().values()) == count_kept(total, 0.4)
     assert min(first.counts().values()) >= 5
     second = shrink(net, kind, 0.1, batch(), generator=generator(1, kind), mask=first, **how)
     assert second & first == second
-    assert sum(second.counts().values()) == count(total, 0.1)
+    assert sum(second.counts().values()) == count_kept(total, 0.1)
     assert second == shrink(net, kind, 0.1, batch(), generator=generator(1, kind), mask=first, **how)
 
 
@@ -93,7 +93,7 @@ def test_a_function_gives_new_data_in_every_iteration(net):
 def test_a_skipped_layer_is_left_out_of_mask_and_count(net):
     mask = shrink(net, Synflow(skip=("6.*",), shape=(1, 8, 8)), 0.5, generator=generator(0, "s"), iterations=3)
     assert list(mask) == ["0.weight", "3.weight"]
-    assert sum(mask.counts().values()) == count(54 + 432, 0.5)
+    assert sum(mask.counts().values()) == count_kept(54 + 432, 0.5)
 
 
 def test_a_layer_without_scores_is_named_and_nothing_changes(net):
@@ -133,7 +133,7 @@ def test_what_a_mask_says_of_skipped_layers_stays(net):
 
 def test_a_density_may_be_a_fraction(net):
     half, third = (shrink(net, "magnitude", density, generator=generator(0, "m")) for density in ("1/2", "1/3"))
-    assert sum(half.counts().values()) == count(half.total, 0.5)
+    assert sum(half.counts().values()) == count_kept(half.total, 0.5)
     assert sum(third.counts().values()) == -(-third.total // 3)
     with pytest.raises(UsageError, match="density is the kept fraction"):
         plan("1/0", 1)

@@ -10,7 +10,7 @@ from prunefield.runs import Result, State
 from prunefield.runs.cavity import Cavity, average
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.runs.kurtosis import rewound_weight
-from prunefield.tasks import balanced
+from prunefield.tasks import draw_balanced
 from prunefield.tasks.leaves import Leaves
 
 TASK = Leaves(side=8, count=8, largest=4, categories=3)
@@ -55,7 +55,7 @@ def test_controls_have_the_sizes_of_the_fates_and_the_same_total(found):
 def test_a_mean_is_that_of_the_scores(found, read):
     records = read(IMP).records
     masks = [mask["layers.0.weight"] for mask in read_masks(IMP, records, "imp")]
-    batch = balanced(TASK, 20, generator=generator(0, "cavity"))
+    batch = draw_balanced(TASK, 20, generator=generator(0, "cavity"))
     weight = rewound_weight(IMP, records[0].tensors)
     scores = score_weights(weight, batch.x, batch.y, mask=masks[1], columns=COLUMNS)
     going = masks[1] & ~masks[2]

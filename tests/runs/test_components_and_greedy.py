@@ -14,7 +14,7 @@ from prunefield.runs.components import PARTS, Components
 from prunefield.runs.greedy import Greedy, read_fields
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.runs.kurtosis import Kurtosis, rewound_weight
-from prunefield.tasks import balanced
+from prunefield.tasks import draw_balanced
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.leaves import Leaves
 
@@ -48,7 +48,7 @@ def test_greedy_masks_are_nested_with_the_counts_of_imp(run, read):
 
 def test_what_goes_first_raises_the_kurtosis_most(read):
     run = RUNS[2].model_copy(update={"goal": "kurtosis"})
-    batch = balanced(TASK, 30, generator=generator(0, "greedy"), training=True)
+    batch = draw_balanced(TASK, 30, generator=generator(0, "greedy"), training=True)
     weight = rewound_weight(IMP, read(IMP).records[0].tensors).double()
     before = kurtosis_per_class(batch.x.double() @ weight.T, batch.y, 2).mean(0)
     rise = torch.empty(5, 108, dtype=torch.float64)

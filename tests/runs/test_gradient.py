@@ -11,7 +11,7 @@ from prunefield.runs.flow import Flow
 from prunefield.runs.gradient import Gradient
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.nlgp import Nlgp
-from prunefield.theory.flow import move
+from prunefield.theory.flow import compute_velocity
 
 FLOW = Flow(task=Ising(size=10), inits=3, time=20.0, record_every=5.0, init_scale=1.0)
 
@@ -43,7 +43,7 @@ def test_it_measures_the_error_of_the_flow_that_enumeration_gives():
     for record, w in zip(
         _records(run, State(read=_read)), (_read(FLOW).records[at].tensors["weights"] for at in (0, -1)), strict=True
     ):
-        rest = _enumerate(task, w) - move(w, task.covariance(0), task.covariance(1), task.amplifier)
+        rest = _enumerate(task, w) - compute_velocity(w, task.covariance(0), task.covariance(1), task.amplifier)
         truth = rest.square().sum(-1)
         # The product's deviation has, beside the noise's own, a part that grows with the error.
         reach = 5 * (record.tensors["noise"] + (record.tensors["noise"] * truth).sqrt())

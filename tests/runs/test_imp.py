@@ -13,7 +13,7 @@ from prunefield.runs import Result, Run, State
 from prunefield.runs.imp import METHODS, Imp, read_masks
 from prunefield.runs.kurtosis import Kurtosis, rewound_weight
 from prunefield.runs.widths import Widths
-from prunefield.tasks import balanced
+from prunefield.tasks import draw_balanced
 from prunefield.tasks.leaves import Leaves
 
 TASK = Leaves(side=8, count=8, largest=4, categories=3)
@@ -78,7 +78,7 @@ def test_a_kurtosis_record_is_that_of_the_first_layers_pre_activations(imp, reco
     run = Kurtosis(of=imp, per_class=20)
     found = finish(run, State(read=reader(records)))
     assert [(r["method"], r["round"]) for r in found] == [(m, n) for m in METHODS for n in range(4)]
-    batch = balanced(TASK, 20, generator=generator(0, "kurtosis"))
+    batch = draw_balanced(TASK, 20, generator=generator(0, "kurtosis"))
     net = imp.build()
     tensors = records[0].tensors
     net.load_state_dict({k.removeprefix("rewind:"): t for k, t in tensors.items() if k.startswith("rewind:")})
@@ -92,7 +92,7 @@ def test_a_kurtosis_record_is_that_of_the_first_layers_pre_activations(imp, reco
 
 
 def test_balanced_batches_hold_as_many_of_each_class():
-    batch = balanced(TASK, 7, generator=generator(0, "balanced"))
+    batch = draw_balanced(TASK, 7, generator=generator(0, "balanced"))
     assert batch.y.tolist() == [0] * 7 + [1] * 7 + [2] * 7
 
 

@@ -9,7 +9,7 @@ from prunefield.measures.kurtosis import correct_kurtosis, kurtosis, kurtosis_pe
 from prunefield.runs import Result, Run, State
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.runs.kurtosis import Kurtosis
-from prunefield.tasks import balanced
+from prunefield.tasks import draw_balanced
 from prunefield.tasks.leaves import Leaves
 
 TASK = Leaves(side=8, count=8, largest=4, categories=3)
@@ -28,7 +28,7 @@ def test_the_second_layer_is_that_of_the_masked_net(statistics, batch_norm):
     net.load_state_dict(tensors)
     read_masks(imp, records, "imp")[2].apply_(net)
     net.eval()
-    batch = balanced(TASK, 20, generator=generator(0, "kurtosis"))
+    batch = draw_balanced(TASK, 20, generator=generator(0, "kurtosis"))
     seen = {}
     net.layers[1].register_forward_hook(lambda layer, inputs, output: seen.update(input=inputs[0], output=output))
     with torch.no_grad():

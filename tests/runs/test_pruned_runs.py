@@ -8,12 +8,12 @@ import torch
 
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
-from prunefield.masks.mask import Mask, count, unpack
+from prunefield.masks.mask import Mask, count_kept, unpack
 from prunefield.runs import Result, Run, State
 from prunefield.runs.pruned import Pruned
 from prunefield.runs.shuffles import Shuffles
 from prunefield.runs.tickets import Tickets
-from prunefield.scores import prunable
+from prunefield.scores import find_prunable
 
 BASE = {
     "task": {"kind": "leaves", "side": 8, "count": 10, "categories": 3},
@@ -41,15 +41,15 @@ def masks_of(records, shapes):
 
 def test_tickets_hit_their_density_exactly_and_are_nested(read):
     records = read(TICKETS).records
-    shapes = {name: weight.shape for name, weight in prunable(TICKETS.build()).items()}
+    shapes = {name: weight.shape for name, weight in find_prunable(TICKETS.build()).items()}
     masks = masks_of(records, shapes)
-    assert sum(masks[-1].counts().values()) == count(masks[0].total, 0.1)
+    assert sum(masks[-1].counts().values()) == count_kept(masks[0].total, 0.1)
     assert [round(mask.density, 2) for mask in masks[:3]] == [1, round(0.1 ** (1 / 3), 2), round(0.1 ** (2 / 3), 2)]
     assert all((new & old) == new for old, new in pairwise(masks))
     last = records[-1].tensors
     for name in shapes:
         assert last[f"trained:{name}"][~masks[-2][name]].eq(0).all()
-        assert torch.equal(records[0].tensors[f"first:{name}"], prunable(TICKETS.build())[name])
+        assert torch.equal(records[0].tensors[f"first:{name}"], find_prunable(TICKETS.build())[name])
         assert not torch.equal(records[0].tensors[f"first:{name}"], last[f"start:{name}"])  # one step was taken
     kept = torch.cat([last[f"trained:{name}"].abs()[masks[-1][name]] for name in shapes])
     gone = torch.cat([last[f"trained:{name}"].abs()[~masks[-1][name]] for name in shapes])
@@ -59,12 +59,12 @@ def test_tickets_hit_their_density_exactly_and_are_nested(read):
 def test_the_head_has_a_density_of_its_own():
     run = Tickets.model_validate(BASE | {"density": 0.3, "levels": 2, "head": 0.5, "scope": "layer"})
     records = execute(run)
-    shapes = {name: weight.shape for name, weight in prunable(run.build()).items()}
+    shapes = {name: weight.shape for name, weight in find_prunable(run.build()).items()}
     counts = [mask.counts() for mask in masks_of(records, shapes)]
     for name, shape in shapes.items():
         share = 0.5 if name == "head.weight" else 0.3
-        assert counts[-1][name] == count(shape.numel(), share)
-        assert counts[1][name] == count(shape.numel(), math.sqrt(share))
+        assert counts[-1][name] == count_kept(shape.numel(), share)
+        assert counts[1][name] == count_kept(shape.numel(), math.sqrt(share))
 
 
 def test_ranked_weights_of_imp_are_its_last_ticket(read):
@@ -79,7 +79,7 @@ def test_ranked_weights_of_imp_are_its_last_ticket(read):
 def test_the_summary_of_a_mask_is_that_of_the_mask():
     run = Pruned.model_validate(BASE | {"density": 0.3, "shown": 10_000})
     record, *epochs = execute(run)
-    first = prunable(run.net.build(run.task.shape, 3, generator=generator(0, "init")))
+    first = find_prunable(run.net.build(run.task.shape, 3, generator=generator(0, "init")))
     (mask,) = masks_of([record], {name: weight.shape for name, weight in first.items()})
     scores = {name: weight.detach().abs() for name, weight in first.items()}
     assert mask == Mask.keep(scores, 0.3)

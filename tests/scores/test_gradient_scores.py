@@ -20,7 +20,7 @@ from prunefield.scores.synflow import Synflow
 from prunefield.tasks import Batch
 from prunefield.tasks.normal import Normal
 from prunefield.tasks.sparse import Sparse
-from prunefield.theory.sketching import probabilities
+from prunefield.theory.sketching import optimal_probabilities
 
 
 def rate(score, net, batches=()):
@@ -140,7 +140,7 @@ def test_synflow_of_a_linear_model_is_the_best_probability_of_sketching():
     x, net = torch.randn(5, 7, generator=generator(0, "x")).double(), nn.Linear(5, 1, bias=False).double()
     norms = Batch(x.norm(dim=1)[None], torch.zeros(1))
     score = rate(Synflow(inputs="batch"), net, [norms])["weight"][0]
-    assert torch.allclose(score / score.sum(), probabilities(net.weight[0].detach(), x), rtol=1e-12)
+    assert torch.allclose(score / score.sum(), optimal_probabilities(net.weight[0].detach(), x), rtol=1e-12)
 
 
 def test_snip_of_a_linear_model_on_sparse_data_is_too():
@@ -148,7 +148,7 @@ def test_snip_of_a_linear_model_on_sparse_data_is_too():
     net = nn.Linear(5, 1, bias=False)
     labels = torch.randn(16, 1, generator=generator(1, "y"))
     score = rate(Snip(loss="l1"), net, [Batch(x, labels)])["weight"][0].double()
-    assert torch.allclose(score / score.sum(), probabilities(net.weight[0].detach(), x.T), rtol=1e-5)
+    assert torch.allclose(score / score.sum(), optimal_probabilities(net.weight[0].detach(), x.T), rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["magnitude", "trained-magnitude", "snip", "grasp", "synflow"])

@@ -14,7 +14,7 @@ from prunefield.masks.mask import Mask
 from prunefield.measures.collapse import find_collapse
 from prunefield.measures.flops import count_flops
 from prunefield.pruning.schedules import shrink
-from prunefield.scores import Score, prunable
+from prunefield.scores import Score, find_prunable
 from prunefield.scores.grasp import Grasp
 from prunefield.tasks import Batch
 
@@ -79,7 +79,7 @@ def test_grasp_differentiates_attention_twice():
     layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
     net = nn.Sequential(layer, nn.Flatten(), nn.Linear(24, 3)).double()
     batches = [Batch(torch.randn(4, 3, 8).double(), torch.arange(4) % 3)]
-    names = [name for name, _ in prunable(net).items()]
+    names = [name for name, _ in find_prunable(net).items()]
     parameters = dict(net.named_parameters())
 
     def gradient():
@@ -137,7 +137,7 @@ def test_names_to_skip_and_to_add():
 
 def test_a_lazy_layer_is_named():
     with pytest.raises(UsageError, match=r"'0\.weight' has no shape yet: call the network once"):
-        prunable(nn.Sequential(nn.LazyLinear(3)))
+        find_prunable(nn.Sequential(nn.LazyLinear(3)))
 
 
 def test_outputs_that_are_no_logits_are_named(batch):

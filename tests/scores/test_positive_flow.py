@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
-from prunefield.modules.naming import unwrap
+from prunefield.modules.naming import unwrap_module
 from prunefield.pruning.schedules import shrink
 from prunefield.scores.synflow import Synflow
 
@@ -275,7 +275,7 @@ def test_a_flow_with_both_signs_is_refused_and_names_the_layer(make, said):
     net = make()
     with pytest.raises(UsageError, match=rf"the flow through '.*' has both signs, {said}"):
         shrink(net, Synflow(shape=(6,)), 0.5, generator=generator(0, "m"))
-    assert not any(module._forward_hooks for module in unwrap(net).modules())
+    assert not any(module._forward_hooks for module in unwrap_module(net).modules())
 
 
 def test_train_mode_is_the_way_for_a_trained_network():

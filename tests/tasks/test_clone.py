@@ -6,8 +6,8 @@ import torch
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.tasks import Task, balanced
-from prunefield.tasks.clone import Clone, _fit
+from prunefield.tasks import Task, draw_balanced
+from prunefield.tasks.clone import Clone, _fit_clone
 from prunefield.tasks.leaves import Leaves
 from prunefield.tasks.photos import Photos
 
@@ -17,7 +17,7 @@ N = 40_000
 
 def fitted(clone):
     """The examples that it was fitted to, in grey levels, (classes, n, features)."""
-    batch = balanced(clone.of, clone.per_class, generator=seeds.generator(clone.seed, "clone"), training=True)
+    batch = draw_balanced(clone.of, clone.per_class, generator=seeds.generator(clone.seed, "clone"), training=True)
     return grey(clone, batch.x).view(clone.classes, clone.per_class, -1)
 
 
@@ -115,10 +115,10 @@ def test_it_fits_finite_tasks_to_different_training_images(datasets):
 
 
 def test_the_factor_of_a_finite_task_holds_its_examples_and_their_mean(datasets):
-    """It is filled class by class; the examples are those that `balanced` takes at once."""
+    """It is filled class by class; the examples are those that `draw_balanced` takes at once."""
     clone = Clone(of="cifar10", per_class=10, shrinkage=0.19)
     images = fitted(clone).view(10, 10, 3, 1024).transpose(1, 2)
-    factor = _fit(clone).factor.double()
+    factor = _fit_clone(clone).factor.double()
     mean = images.mean(2, keepdim=True)
     assert torch.allclose(factor[:, :, -1:], mean, atol=1e-3)
     assert torch.allclose(factor[:, :, :-1], 0.9 * (images - mean) / 3, atol=1e-3)
@@ -135,7 +135,7 @@ def test_more_examples_than_pixels_give_their_covariance_too():
     """The factor is then a triangle, which must have the examples' own covariance."""
     task = Leaves(side=4, count=4, margin=2, largest=3, categories=2)
     clone = Clone(of=task, per_class=60, jitter=0)
-    x = balanced(task, 60, generator=seeds.generator(0, "clone"), training=True).x[:60, :16].double()
+    x = draw_balanced(task, 60, generator=seeds.generator(0, "clone"), training=True).x[:60, :16].double()
     drawn = clone.draw(torch.zeros(200_000, dtype=torch.long), generator=torch.Generator().manual_seed(1))[:, :16]
     expected = torch.cov(x.T)
     error = (torch.cov(drawn.double().T) - expected).abs() / expected.diag().sqrt().outer(expected.diag().sqrt())

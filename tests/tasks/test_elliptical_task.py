@@ -98,8 +98,8 @@ def test_student_has_the_mean_of_its_absolute_value_and_unit_variance(nu):
 
 def test_a_shell_in_many_dimensions_is_nearly_gaussian():
     a = torch.linspace(-1, 1, 21, dtype=torch.float64)
-    law = radial.normalise((torch.ones(1, dtype=torch.float64), torch.ones(1, dtype=torch.float64)), 10**5)
-    assert torch.allclose(radial.amplify(a, law, 10**5), math.sqrt(2 / math.pi) * a, atol=1e-5)
+    law = radial.normalise_law((torch.ones(1, dtype=torch.float64), torch.ones(1, dtype=torch.float64)), 10**5)
+    assert torch.allclose(radial.amplify_radial(a, law, 10**5), math.sqrt(2 / math.pi) * a, atol=1e-5)
     assert radial.measure_kurtosis(law, 10**5) == pytest.approx(3, abs=1e-4)
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 import official_files
 from prunefield.core.errors import RunError, UsageError
 from prunefield.data import shelf
-from prunefield.tasks import Task, balanced
+from prunefield.tasks import Task, draw_balanced
 from prunefield.tasks import cifar10 as cifar10_module
 from prunefield.tasks import fashion_mnist as fashion_module
 from prunefield.tasks.cifar10 import Cifar10
@@ -95,13 +95,13 @@ def test_held_out_images_are_different_test_images(datasets):
 
 
 def test_balanced_gives_what_the_test_set_has(datasets, tmp_path, monkeypatch):
-    assert balanced(Task.parse("cifar10"), 50, generator=torch.Generator()).y.tolist() == [
+    assert draw_balanced(Task.parse("cifar10"), 50, generator=torch.Generator()).y.tolist() == [
         label for label in range(10) for _ in range(6)
     ]
     np.savez(tmp_path / "few.npz", x=np.zeros((30, 4)), y=np.arange(30) % 2)
     few = Task.parse({"kind": "npz", "path": str(tmp_path / "few.npz")})
     with pytest.raises(UsageError, match="npz has 3 test examples of class 0; at least 4 are needed"):
-        balanced(few, 50, generator=torch.Generator())
+        draw_balanced(few, 50, generator=torch.Generator())
 
 
 def test_missing_data_say_how_to_get_them(tmp_path, monkeypatch):
@@ -116,7 +116,7 @@ def test_without_network_both_ways_are_told(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise RunError("cannot fetch it: no network")
 
-    monkeypatch.setattr("prunefield.tasks._images.download", fail)
+    monkeypatch.setattr("prunefield.tasks._images.download_file", fail)
     monkeypatch.setattr(cifar10_module.shutil, "which", lambda name: None)
     with pytest.raises(RunError, match="no network; npm, which could fetch a copy, is not installed"):
         Cifar10().get(None, quiet)
@@ -240,7 +240,7 @@ def test_training_on_a_large_file_needs_little_memory(tmp_path, monkeypatch):
     y = np.arange(4000) % 1000
     parts = (("train", x, y) if number else ("test", x[:10], y[:10]) for number in range(18))
     task = Task.parse("imagenet32")
-    shelf.write(task.folder(), parts, task.form, {})
+    shelf.write_shelf(task.folder(), parts, task.form, {})
     size = (task.folder() / "train.npy").stat().st_size
     growth = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True).stdout
     assert size > 200e6

@@ -103,11 +103,11 @@ def test_without_a_folder_for_the_cache_it_still_compiles(monkeypatch):
         return functions[0]
 
     monkeypatch.setattr(numba, "njit", njit)
-    module._painter.cache_clear()
+    module._compile_painter.cache_clear()
     try:
-        assert module._painter() is module._paint
+        assert module._compile_painter() is module._paint_leaves
     finally:
-        module._painter.cache_clear()
+        module._compile_painter.cache_clear()
     assert calls == [{"cache": True}, {}]
 
 

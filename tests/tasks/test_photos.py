@@ -6,7 +6,7 @@ import torch
 
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
-from prunefield.tasks import Task, balanced
+from prunefield.tasks import Task, draw_balanced
 from prunefield.tasks.photos import Photos
 
 
@@ -41,7 +41,7 @@ def test_pixels_are_standardised():
 
 
 def test_balanced_takes_held_out_crops_of_every_class():
-    assert balanced(Photos(), 5, generator=generator(0, "b")).y.bincount().tolist() == [5] * 48
+    assert draw_balanced(Photos(), 5, generator=generator(0, "b")).y.bincount().tolist() == [5] * 48
 
 
 @pytest.mark.parametrize("settings", [{"side": 64}, {"held": 20}, {"rows": 7}])

@@ -23,13 +23,13 @@ def _wave(frequency: int, height: float, size: int = 40) -> torch.Tensor:
 
 
 def test_the_values_of_the_fact_sheet():
-    heights = elliptical.settle(SHORT, LONG, MEAN)
+    heights = elliptical.find_amplitudes(SHORT, LONG, MEAN)
     assert heights[0].item() == pytest.approx(0.0410, abs=5e-5)
-    assert heights[0].item() == pytest.approx(flow.settle(SHORT, LONG, GAUSSIAN.amplifier), rel=1e-12)
+    assert heights[0].item() == pytest.approx(flow.find_flat_state(SHORT, LONG, GAUSSIAN.amplifier), rel=1e-12)
     student = float(Elliptical(nu=3.0).amplifier(torch.tensor(1.0, dtype=torch.float64)))
-    assert elliptical.settle(SHORT, LONG, student)[:2].tolist() == pytest.approx([0.0327, 0.0470], abs=5e-5)
-    assert elliptical.destabilise(SHORT, LONG)[1, 0].item() == pytest.approx(0.0448, abs=5e-5)
-    assert elliptical.win(SHORT, LONG) == 0
+    assert elliptical.find_amplitudes(SHORT, LONG, student)[:2].tolist() == pytest.approx([0.0327, 0.0470], abs=5e-5)
+    assert elliptical.find_growth_rates(SHORT, LONG)[1, 0].item() == pytest.approx(0.0448, abs=5e-5)
+    assert elliptical.find_stable_frequency(SHORT, LONG) == 0
 
 
 def test_the_ratios_are_those_of_the_closed_form():
@@ -37,10 +37,10 @@ def test_the_ratios_are_those_of_the_closed_form():
     # Poisson's sum: λₖ = √π ξ Σₘ exp(−(πξ(k/N + m))²).
     wave = math.pi * (k[:, None] / 40 + torch.arange(-3, 4))
     short, long = (xi * torch.exp(-((xi * wave) ** 2)).sum(1) for xi in (1.0, 3.0))
-    assert torch.allclose(elliptical.compare(SHORT, LONG), short / long, rtol=1e-4)
-    assert elliptical.compare(SHORT, LONG).diff().gt(0).all()
-    assert elliptical.separate(SHORT, LONG) > 0.01
-    assert elliptical.separate(SHORT, 2 * SHORT) == pytest.approx(0, abs=1e-12)
+    assert torch.allclose(elliptical.compare_spectra(SHORT, LONG), short / long, rtol=1e-4)
+    assert elliptical.compare_spectra(SHORT, LONG).diff().gt(0).all()
+    assert elliptical.separate_ratios(SHORT, LONG) > 0.01
+    assert elliptical.separate_ratios(SHORT, 2 * SHORT) == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize("size", [40, 41])
@@ -48,15 +48,17 @@ def test_the_ratios_are_those_of_the_closed_form():
 def test_every_sinusoid_is_a_steady_state(size, frequency):
     task = Gaussian(size=size)
     short, long = task.covariance(0), task.covariance(1)
-    w = _wave(frequency, elliptical.settle(short, long, 0.7)[frequency].item(), size)
-    assert flow.move(w, short, long, lambda a: 0.7 * a).abs().max() < 1e-6 * w.abs().max()
+    w = _wave(frequency, elliptical.find_amplitudes(short, long, 0.7)[frequency].item(), size)
+    assert flow.compute_velocity(w, short, long, lambda a: 0.7 * a).abs().max() < 1e-6 * w.abs().max()
 
 
 def test_the_rates_are_the_eigenvalues_of_the_jacobian():
     mean = 0.7
-    w = _wave(1, elliptical.settle(SHORT, LONG, mean)[1].item())
-    jacobian = torch.autograd.functional.jacobian(lambda v: flow.move(v, SHORT, LONG, lambda a: mean * a), w)
-    rates = elliptical.destabilise(SHORT, LONG)[1]
+    w = _wave(1, elliptical.find_amplitudes(SHORT, LONG, mean)[1].item())
+    jacobian = torch.autograd.functional.jacobian(
+        lambda v: flow.compute_velocity(v, SHORT, LONG, lambda a: mean * a), w
+    )
+    rates = elliptical.find_growth_rates(SHORT, LONG)[1]
     for frequency in (0, 2, 5):
         wave = _wave(frequency, 1.0)
         assert torch.allclose(jacobian @ wave, rates[frequency] * wave, atol=1e-9)
@@ -72,31 +74,33 @@ def test_the_flow_is_the_gradient_of_the_true_loss():
     with torch.no_grad():
         single = 2 * (((x @ w).clamp(min=0) - y) * (x @ w > 0))[:, None] * x
         error = single.std(0) / math.sqrt(len(x))
-        expected = flow.move(w, task.covariance(0), task.covariance(1), elliptical.linearise(task.amplifier))
+        expected = flow.compute_velocity(
+            w, task.covariance(0), task.covariance(1), elliptical.linearise_amplifier(task.amplifier)
+        )
         assert ((-w.grad - expected) / error).abs().max() < 5
         # Eq. 5 with the amplifier of the marginal is another flow (its assumptions do not hold) and does not pass.
-        other = flow.move(w, task.covariance(0), task.covariance(1), task.amplifier)
+        other = flow.compute_velocity(w, task.covariance(0), task.covariance(1), task.amplifier)
         assert ((-w.grad - other) / error).abs().max() > 5
 
 
 @pytest.mark.parametrize("task", [GAUSSIAN, Elliptical(nu=3.0), Elliptical(law="extreme")], ids=lambda task: task.title)
 def test_the_flow_ends_in_the_winner(task):
-    amplifier = elliptical.linearise(task.amplifier)
+    amplifier = elliptical.linearise_amplifier(task.amplifier)
     start = 0.01 * torch.randn(3, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    path = flow.integrate(start, [0.0, 500.0], SHORT, LONG, amplifier)
+    path = flow.integrate_flow(start, [0.0, 500.0], SHORT, LONG, amplifier)
     found = fit_sinusoid(path[-1])
     mean = float(amplifier(torch.tensor(1.0, dtype=torch.float64)))
     assert found.frequency.tolist() == [0, 0, 0]
     assert found.error.max() < 1e-3
-    height = elliptical.settle(SHORT, LONG, mean)[0].item()
+    height = elliptical.find_amplitudes(SHORT, LONG, mean)[0].item()
     assert found.cosine.abs().tolist() == pytest.approx([height] * 3, rel=1e-5)
 
 
 def test_the_saddle_is_left_at_its_rate():
-    w = _wave(1, elliptical.settle(SHORT, LONG, MEAN)[1].item()) + 1e-7
-    path = flow.integrate(w, [0.0, 20.0, 60.0], SHORT, LONG, GAUSSIAN.amplifier, tolerance=1e-10)
+    w = _wave(1, elliptical.find_amplitudes(SHORT, LONG, MEAN)[1].item()) + 1e-7
+    path = flow.integrate_flow(w, [0.0, 20.0, 60.0], SHORT, LONG, GAUSSIAN.amplifier, tolerance=1e-10)
     seen = (path.mean(-1)[2] / path.mean(-1)[1]).log() / 40
-    assert seen.item() == pytest.approx(elliptical.destabilise(SHORT, LONG)[1, 0].item(), rel=1e-4)
+    assert seen.item() == pytest.approx(elliptical.find_growth_rates(SHORT, LONG)[1, 0].item(), rel=1e-4)
 
 
 def test_the_run_flow_takes_the_exact_amplifier_of_elliptical_data():

@@ -11,7 +11,7 @@ from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
 from prunefield.theory import amplifier, fields, flow
 
-SHORT, LONG = (fields.wrap(fields.correlate(40, xi)) for xi in (1.0, 3.0))
+SHORT, LONG = (fields.make_circulant(fields.correlate_sites(40, xi)) for xi in (1.0, 3.0))
 
 
 def test_the_velocity_is_the_gradient_of_the_mean_squared_error_on_gaussian_data():
@@ -21,7 +21,7 @@ def test_the_velocity_is_the_gradient_of_the_mean_squared_error_on_gaussian_data
     losses = ((x @ w.T)[:, 0].relu() - y).square()
     (gradient,) = torch.autograd.grad(losses.mean(), w)
     with torch.no_grad():
-        velocity = flow.move(w, task.covariance(0), task.covariance(1), task.amplifier)
+        velocity = flow.compute_velocity(w, task.covariance(0), task.covariance(1), task.amplifier)
         each = 2 * ((x @ w.T).relu() - y[:, None]) * ((x @ w.T) > 0) * x
         error = each.std(0) / math.sqrt(len(x))
     assert ((gradient + velocity).abs() < 5 * error).all()
@@ -29,19 +29,21 @@ def test_the_velocity_is_the_gradient_of_the_mean_squared_error_on_gaussian_data
 
 def test_a_gaussian_ends_flat_at_0_0410():
     start = first_weights(0, 3, 40, 1e-3)
-    end = flow.integrate(start, [0.0, 600.0], SHORT, LONG, amplifier.gaussian)[-1]
+    end = flow.integrate_flow(start, [0.0, 600.0], SHORT, LONG, amplifier.amplify_gaussian)[-1]
     signs = end.sign()[:, :1]
     assert torch.allclose(end * signs, torch.full_like(end, 0.0410), rtol=0, atol=5e-5)
-    assert flow.settle(SHORT, LONG, amplifier.gaussian) == pytest.approx(end.abs().mean().item(), rel=1e-6)
-    assert flow.move(end, SHORT, LONG, amplifier.gaussian).abs().max() < 1e-6
+    assert flow.find_flat_state(SHORT, LONG, amplifier.amplify_gaussian) == pytest.approx(
+        end.abs().mean().item(), rel=1e-6
+    )
+    assert flow.compute_velocity(end, SHORT, LONG, amplifier.amplify_gaussian).abs().max() < 1e-6
 
 
 def test_the_flat_state_of_kur_stands_still():
     task = Kur(k=5.0)
     short, long = task.covariance(0), task.covariance(1)
-    height = flow.settle(short, long, task.amplifier)
+    height = flow.find_flat_state(short, long, task.amplifier)
     state = torch.full((1, 40), height, dtype=torch.float64)
-    assert flow.move(state, short, long, task.amplifier).abs().max() < 1e-14
+    assert flow.compute_velocity(state, short, long, task.amplifier).abs().max() < 1e-14
 
 
 def test_shifted_and_mirrored_starts_give_shifted_and_mirrored_ends():
@@ -49,7 +51,7 @@ def test_shifted_and_mirrored_starts_give_shifted_and_mirrored_ends():
     short, long = task.covariance(0), task.covariance(1)
     start = first_weights(1, 1, 40, 1e-3)
     starts = torch.cat([start, start.roll(7, -1), start.flip(-1), -start])
-    plain, shifted, mirrored, negated = flow.integrate(starts, [0.0, 20.0], short, long, task.amplifier)[-1]
+    plain, shifted, mirrored, negated = flow.integrate_flow(starts, [0.0, 20.0], short, long, task.amplifier)[-1]
     for other in (shifted.roll(-7, -1), mirrored.flip(-1), -negated):
         assert torch.allclose(plain, other, rtol=0, atol=1e-9)
 
@@ -59,7 +61,7 @@ def test_the_tolerance_is_kept():
     short, long = task.covariance(0), task.covariance(1)
     start = first_weights(0, 2, 40, 1e-3)
     rough, fine = (
-        flow.integrate(start, [0.0, 5.0, 40.0], short, long, task.amplifier, tolerance=tolerance)
+        flow.integrate_flow(start, [0.0, 5.0, 40.0], short, long, task.amplifier, tolerance=tolerance)
         for tolerance in (1e-6, 1e-11)
     )
     assert (rough - fine).abs().max() < 1e-5
@@ -69,7 +71,7 @@ def test_the_tolerance_is_kept():
 def test_a_tolerance_of_1e_8_leaves_an_error_of_that_size(task):
     start, short, long = first_weights(0, 1, 100, 1e-3), task.covariance(0), task.covariance(1)
     asked, finer = (
-        flow.integrate(start, [0.0, 100.0], short, long, task.amplifier, tolerance=tolerance)[-1]
+        flow.integrate_flow(start, [0.0, 100.0], short, long, task.amplifier, tolerance=tolerance)[-1]
         for tolerance in (1e-8, 1e-11)
     )
     assert (asked - finer).abs().max() < 1e-8 * finer.abs().max()

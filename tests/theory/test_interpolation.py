@@ -9,7 +9,7 @@ from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
 from prunefield.theory import flow
-from prunefield.theory.interpolation import HALF, compile_velocity, fold, tabulate
+from prunefield.theory.interpolation import HALF, compile_velocity, fold_matrices, tabulate_function
 
 TASKS = [Ising(), Nlgp(g=0.01), Nlgp(g=3.0), Nlgp(g=100.0), Kur(k=4.5), Kur(k=5.0), Kur(k=30.0)]
 
@@ -22,7 +22,7 @@ def _read(rows: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.title)
 def test_the_table_is_right_everywhere(task):
-    rows = tabulate(task.amplifier)
+    rows = tabulate_function(task.amplifier)
     assert rows is not None
     a = torch.rand(3000, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 2 - 1
     a = torch.cat([a, 1 - torch.logspace(-9, -2, 50, dtype=torch.float64), torch.tensor([-1.0, 0.0, 1.0])])
@@ -31,9 +31,9 @@ def test_the_table_is_right_everywhere(task):
 
 def test_a_law_without_a_fourth_moment_has_no_table_but_a_flow():
     task = Kur(k=3.0, size=12, lengthscales=(0.5, 1.5))
-    assert tabulate(task.amplifier) is None
+    assert tabulate_function(task.amplifier) is None
     start = first_weights(0, 1, 12, 1e-3)
-    end = flow.integrate(start, [0.0, 1.0], task.covariance(0), task.covariance(1), task.amplifier)[-1]
+    end = flow.integrate_flow(start, [0.0, 1.0], task.covariance(0), task.covariance(1), task.amplifier)[-1]
     assert end.isfinite().all()
 
 
@@ -43,10 +43,10 @@ def test_the_compiled_velocity_is_that_of_move(task):
     w = first_weights(5, 3, 40, 1.0)
     w[1] = 0.3  # flat
     w[2, 5] = 40.0  # nearly one site, where a is nearly 1
-    rows = tabulate(task.amplifier)
+    rows = tabulate_function(task.amplifier)
     assert rows is not None
-    seen = compile_velocity()(w.flatten().numpy(), *fold(torch.cat([long, short + long], 1).numpy()), rows)
-    expected = flow.move(w, short, long, task.amplifier)
+    seen = compile_velocity()(w.flatten().numpy(), *fold_matrices(torch.cat([long, short + long], 1).numpy()), rows)
+    expected = flow.compute_velocity(w, short, long, task.amplifier)
     assert torch.allclose(torch.from_numpy(seen).view(3, 40), expected, rtol=0, atol=1e-10)
 
 
@@ -60,10 +60,10 @@ def test_only_matrices_of_a_ring_with_an_even_number_of_sites_are_folded():
     folded = []
     for short, long in pairs:
         w = first_weights(1, 2, len(long), 1.0)
-        even, rest = fold(torch.cat([long, short + long], 1).numpy())
+        even, rest = fold_matrices(torch.cat([long, short + long], 1).numpy())
         folded.append(len(rest) > 0)
-        seen = compile_velocity()(w.flatten().numpy(), even, rest, tabulate(torch.sin))
+        seen = compile_velocity()(w.flatten().numpy(), even, rest, tabulate_function(torch.sin))
         assert torch.allclose(
-            torch.from_numpy(seen).view_as(w), flow.move(w, short, long, torch.sin), rtol=0, atol=1e-9
+            torch.from_numpy(seen).view_as(w), flow.compute_velocity(w, short, long, torch.sin), rtol=0, atol=1e-9
         )
     assert folded == [False, False, True, False]

@@ -5,7 +5,7 @@ import torch
 
 from prunefield.theory import linear_scores, sketch_bounds
 from prunefield.theory import sketch_lemmas as lemmas
-from prunefield.theory.sketching import draw_mask, enumerate_error, expected_error, probabilities
+from prunefield.theory.sketching import draw_mask, enumerate_error, expected_error, optimal_probabilities
 
 
 def _normal(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -14,7 +14,7 @@ def _normal(*shape: int, seed: int = 0) -> torch.Tensor:
 
 @pytest.mark.parametrize("s", [1, 2, 4])
 def test_moments_are_those_of_all_outcomes(s):
-    x, w, p = _normal(5, 4, 3), _normal(5, 4, seed=1), probabilities(_normal(5, 4, seed=2))
+    x, w, p = _normal(5, 4, 3), _normal(5, 4, seed=1), optimal_probabilities(_normal(5, 4, seed=2))
     found = lemmas.enumerate_moments(x, w, p, s)
     mean, variance = lemmas.feature_moments(x, w, p, s)
     assert torch.allclose(found["mean"], mean)
@@ -37,7 +37,7 @@ def test_moments_of_a_weight_that_is_never_kept():
 
 def test_lemma_4_1_with_and_without_its_square():
     x, w = _normal(9, 6, 4), _normal(9, 6, seed=1)
-    assert torch.allclose(lemmas.optimal_error(x, w, 3), enumerate_error(x, w, probabilities(w, x), 3))
+    assert torch.allclose(lemmas.optimal_error(x, w, 3), enumerate_error(x, w, optimal_probabilities(w, x), 3))
     ones = torch.ones(2, 1)
     for weight, printed in ((2.0, 12.0), (0.1, -0.16)):
         pair = torch.full((2,), weight, dtype=torch.float64)

@@ -22,13 +22,13 @@ def _normal(*shape: int, seed: int = 0) -> torch.Tensor:
 def test_the_identity_is_the_sum_over_all_draws(s):
     x, w = _normal(7, 3, 2), _normal(7, 3, seed=1)
     even = torch.full((3,), 1 / 3, dtype=torch.float64)
-    for p in (sketching.probabilities(w, x), sketching.probabilities(_normal(7, 3, seed=2)), even):
+    for p in (sketching.optimal_probabilities(w, x), sketching.optimal_probabilities(_normal(7, 3, seed=2)), even):
         identity = sketching.expected_error(x, w, p, s)
         assert torch.allclose(identity, sketching.enumerate_error(x, w, p, s), rtol=1e-13, atol=1e-14)
 
 
 def test_enumerated_masks_are_unbiased_and_their_chances_sum_to_one():
-    p = sketching.probabilities(_normal(5, 3))
+    p = sketching.optimal_probabilities(_normal(5, 3))
     masks, chances = sketching.enumerate_masks(p, 3)
     assert masks.shape == (5, 27, 3)
     assert torch.allclose(chances.sum(-1), torch.ones(5, dtype=torch.float64))
@@ -49,25 +49,25 @@ def test_drawn_masks_are_those_of_the_enumeration():
 
 def test_equation_2_beats_all_other_probabilities():
     x, w = _normal(6, 4), _normal(6, seed=1)
-    best = sketching.expected_error(x, w, sketching.probabilities(w, x), 3)
+    best = sketching.expected_error(x, w, sketching.optimal_probabilities(w, x), 3)
     others = torch.distributions.Dirichlet(torch.ones(6, dtype=torch.float64)).sample((2000,))
     assert (sketching.expected_error(x, w, others, 3) > best).all()
 
 
 def test_lemma_4_1_needs_the_square():
     x, w = torch.ones(2, 1), _tensor(2, 2)
-    assert sketching.expected_error(x, w, sketching.probabilities(w, x), 1).item() == 0
-    assert sketching.enumerate_error(x, w, sketching.probabilities(w, x), 1).item() == 0
+    assert sketching.expected_error(x, w, sketching.optimal_probabilities(w, x), 1).item() == 0
+    assert sketching.enumerate_error(x, w, sketching.optimal_probabilities(w, x), 1).item() == 0
 
 
 def test_a_weight_that_starts_at_zero_is_lost_whatever_the_density():
-    x, p = torch.eye(2), sketching.probabilities(_tensor(1, 0), torch.eye(2))
+    x, p = torch.eye(2), sketching.optimal_probabilities(_tensor(1, 0), torch.eye(2))
     for s in (1, 2, 3):
         assert sketching.enumerate_error(x, _tensor(1, 1), p, s).item() == 1
         assert sketching.expected_error(x, _tensor(1, 1), p, s).item() == 1
         assert bounds.gaussian_error(_tensor(1, 0), _tensor(1, 1), s, 4).item() == 1
     with pytest.raises(UsageError, match="no probabilities"):
-        sketching.probabilities(_tensor(0, 0))
+        sketching.optimal_probabilities(_tensor(0, 0))
 
 
 def test_constants():
@@ -84,7 +84,7 @@ def test_the_gaussian_error_averages_the_identity():
     w0, w, n, s = _tensor(1, -0.5, 0.25), _tensor(0.5, 1, -1), 4, 2
     x, fresh = _normal(200_000, 3, n) / n**0.5, _normal(200_000, 3, n, seed=1) / n**0.5
     for source, options in ((x, {}), (fresh, {"fresh": True})):
-        errors = sketching.expected_error(x, w, sketching.probabilities(w0, source), s)
+        errors = sketching.expected_error(x, w, sketching.optimal_probabilities(w0, source), s)
         spread = (errors.std() / len(errors) ** 0.5).item()
         assert abs(errors.mean().item() - bounds.gaussian_error(w0, w, s, n, **options).item()) < 4.5 * spread
 
@@ -120,10 +120,10 @@ def test_uniform_and_mixed_probabilities():
     assert torch.allclose(bounds.fixed_error(w, even, s), bounds.uniform_error(w, s))
     assert (bounds.uniform_error(w, s) <= bounds.uniform_bound(w, s)).all()
     x = _normal(4000, 1, 6, n, seed=2) / n**0.5
-    mixed = sketching.defend(sketching.probabilities(w0, x), alpha)
+    mixed = sketching.mix_uniform(sketching.optimal_probabilities(w0, x), alpha)
     assert torch.allclose(mixed.sum(-1), torch.ones(4000, 20, dtype=torch.float64))
     error = sketching.expected_error(x, w, mixed, s).mean(0)
     assert (error < bounds.mixture_bound(w0, w, s, n, alpha)).all()
     assert (bounds.gaussian_error(w0, w, s, n) > bounds.mixture_bound(w0, w, s, n, alpha)).any()
     with pytest.raises(UsageError, match="between 0 and 1"):
-        sketching.defend(even, 1.5)
+        sketching.mix_uniform(even, 1.5)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from prunefield.core.errors import RunError
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 from prunefield.runs.neuron import first_weights
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur
@@ -17,9 +17,9 @@ from prunefield.theory.steady import find_steady
 
 
 def test_gaussian_data_end_flat_at_the_height_that_is_known():
-    short, long = (fields.correlate(40, xi) for xi in (1.0, 3.0))
-    found = find_steady(first_weights(0, 4, 40, 1e-3), short, long, amplifier.gaussian).weights
-    height = flow.settle(fields.wrap(short), fields.wrap(long), amplifier.gaussian)
+    short, long = (fields.correlate_sites(40, xi) for xi in (1.0, 3.0))
+    found = find_steady(first_weights(0, 4, 40, 1e-3), short, long, amplifier.amplify_gaussian).weights
+    height = flow.find_flat_state(fields.make_circulant(short), fields.make_circulant(long), amplifier.amplify_gaussian)
     assert found.abs().flatten().tolist() == pytest.approx([height] * 160, abs=1e-7)
 
 
@@ -27,10 +27,10 @@ def test_gaussian_data_end_flat_at_the_height_that_is_known():
 def test_a_localised_bump_is_where_the_flow_ends(task):
     short, long = task.covariance(0), task.covariance(1)
     start = first_weights(0, 4, 40, 1e-3)
-    end = flow.integrate(start, [0.0, 3000.0], short, long, task.amplifier)[-1]
+    end = flow.integrate_flow(start, [0.0, 3000.0], short, long, task.amplifier)[-1]
     found = find_steady(end + 0.01 * first_weights(1, 4, 40, 1.0), short[0], long[0], task.amplifier).weights
-    assert flow.move(found, short, long, task.amplifier).abs().max() < 1e-9
-    assert (participate(found) * 40 > 6).all()
+    assert flow.compute_velocity(found, short, long, task.amplifier).abs().max() < 1e-9
+    assert (compute_ipr(found) * 40 > 6).all()
     heights = found.abs().sort(-1).values
     assert torch.allclose(heights[:, -1], heights[:, -2])  # it stands between two sites
     # The bump may stand anywhere on the ring; its values are those of the flow's.
@@ -41,7 +41,7 @@ def test_from_the_first_weights_too_spins_localise_and_kur_does_not():
     for task, local in ((Ising(), True), (Kur(k=5.0), False)):
         short, long = task.covariance(0)[0], task.covariance(1)[0]
         found = find_steady(first_weights(0, 3, 40, 1e-3), short, long, task.amplifier)
-        ipr = participate(found.weights) * 40
+        ipr = compute_ipr(found.weights) * 40
         assert bool((ipr > 6).all()) == local
         assert bool((ipr < 3).all()) != local
 
@@ -52,7 +52,7 @@ def stretch(size):
     task = Ising(size=size, couplings=tuple(couplings))
     short, long = task.covariance(0)[0], task.covariance(1)[0]
     bump = torch.exp(-((fields.measure_distances(size) / size / 0.05) ** 2)) / size
-    return short, long, find_steady(bump, short, long, amplifier.hypercube, tolerance=1e-9).weights
+    return short, long, find_steady(bump, short, long, amplifier.amplify_hypercube, tolerance=1e-9).weights
 
 
 def test_with_lengthscales_that_grow_with_the_ring_n_times_w_has_the_limit_of_eq_8():
@@ -63,15 +63,17 @@ def test_with_lengthscales_that_grow_with_the_ring_n_times_w_has_the_limit_of_eq
     assert rough[2] < rough[1] / 2 < rough[0] / 4
     assert all(3 < before / after < 8 for before, after in pairwise(steps))  # of second order
     assert means[-1] == pytest.approx(1.0064, abs=1e-4)
-    assert all(participate(field) * len(field) == pytest.approx(18, rel=0.1) for field in found)
+    assert all(compute_ipr(field) * len(field) == pytest.approx(18, rel=0.1) for field in found)
 
 
 def test_the_half_that_eq_8_has_and_eq_5_has_not_makes_the_field_twice_as_large():
     short, long, w = stretch(160)
 
     def balance(w, factor):
-        pulled, dragged = (torch.fft.irfft(fields.transform(row) * torch.fft.rfft(w)) for row in (long, short + long))
-        return (amplifier.hypercube(pulled / (w * pulled).sum().sqrt()) - factor * dragged).abs().max()
+        pulled, dragged = (
+            torch.fft.irfft(fields.find_eigenvalues(row) * torch.fft.rfft(w)) for row in (long, short + long)
+        )
+        return (amplifier.amplify_hypercube(pulled / (w * pulled).sum().sqrt()) - factor * dragged).abs().max()
 
     assert balance(w, 1.0) < 1e-8
     assert balance(2 * w, 0.5) < 1e-8
@@ -79,6 +81,6 @@ def test_the_half_that_eq_8_has_and_eq_5_has_not_makes_the_field_twice_as_large(
 
 
 def test_a_search_that_does_not_end_says_so():
-    short, long = (fields.correlate(40, xi) for xi in (1.0, 3.0))
+    short, long = (fields.correlate_sites(40, xi) for xi in (1.0, 3.0))
     with pytest.raises(RunError, match="no steady state within 3 steps"):
-        find_steady(first_weights(0, 1, 40, 1e-3), short, long, amplifier.gaussian, limit=3)
+        find_steady(first_weights(0, 1, 40, 1e-3), short, long, amplifier.amplify_gaussian, limit=3)

@@ -18,15 +18,15 @@ def net():
 
 def test_the_jacobian_is_that_of_finite_differences(net):
     x = torch.randn(5, 3, generator=torch.Generator().manual_seed(1))
-    parameters, outputs = tangent.parameters_of(net), tangent.bind(net, x)
+    parameters, outputs = tangent.parameters_of(net), tangent.bind_inputs(net, x)
     before = {name: value.clone() for name, value in net.state_dict().items()}
-    jacobian, theta = tangent.differentiate(outputs, parameters), tangent.flatten(parameters)
+    jacobian, theta = tangent.compute_jacobian(outputs, parameters), tangent.flatten_parameters(parameters)
     assert jacobian.shape == (10, len(theta))
     step = 1e-6
     for k in range(len(theta)):
         shift = torch.zeros_like(theta)
         shift[k] = step
-        up, down = (outputs(tangent.unflatten(theta + sign * shift, parameters)) for sign in (1, -1))
+        up, down = (outputs(tangent.unflatten_parameters(theta + sign * shift, parameters)) for sign in (1, -1))
         assert torch.allclose(jacobian[:, k], (up - down) / (2 * step), atol=1e-8)
     assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
 
@@ -36,8 +36,8 @@ def test_a_relu_net_without_biases_is_its_own_tangent():
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(3, 6, bias=False), nn.ReLU(), nn.Linear(6, 1, bias=False))
     x = torch.randn(4, 3, generator=torch.Generator().manual_seed(1))
-    parameters, outputs = tangent.parameters_of(net), tangent.bind(net, x)
-    features = tangent.differentiate(outputs, parameters) @ tangent.flatten(parameters)
+    parameters, outputs = tangent.parameters_of(net), tangent.bind_inputs(net, x)
+    features = tangent.compute_jacobian(outputs, parameters) @ tangent.flatten_parameters(parameters)
     assert torch.allclose(features, 2 * outputs(parameters))
 
 
@@ -46,11 +46,11 @@ def test_scores_are_the_probabilities_up_to_a_constant(net):
     scores = tangent.tangent_scores(net, x)
     parameters = tangent.parameters_of(net)
     assert {name: score.shape for name, score in scores.items()} == {n: p.shape for n, p in parameters.items()}
-    jacobian = tangent.differentiate(tangent.bind(net, x), parameters)
-    p = tangent.tangent_probabilities(jacobian, tangent.flatten(parameters))
-    flat = tangent.flatten(scores)
+    jacobian = tangent.compute_jacobian(tangent.bind_inputs(net, x), parameters)
+    p = tangent.tangent_probabilities(jacobian, tangent.flatten_parameters(parameters))
+    flat = tangent.flatten_parameters(scores)
     assert torch.allclose(flat / flat.sum(), p)
-    w = tangent.flatten(parameters)
+    w = tangent.flatten_parameters(parameters)
     assert torch.allclose(enumerate_error(jacobian.T, w, p, 2), expected_error(jacobian.T, w, p, 2))
 
 

@@ -1,4 +1,4 @@
-"""Data sets as files: where they are kept, how they are fetched, read safely, converted once and verified."""
+"""Data sets as files: fetched, read safely, converted once, verified."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 VARIABLE = "PRUNEFIELD_DATA"
 
 
-def root() -> Path:
+def find_data_folder() -> Path:
     """The folder of all data sets: the environment variable PRUNEFIELD_DATA, or a folder in the user's cache."""
     if own := os.environ.get(VARIABLE):
         return Path(own)

@@ -14,16 +14,16 @@ from prunefield.core.errors import UsageError
 from prunefield.core.files import cannot_read
 from prunefield.core.sizes import Meter, check_claim, count_stored
 
-CONTENTS = 16 << 20  # bytes that the table of contents of a zip may have: 100,000 names and more
-BLOCK = 1 << 20  # bytes that are unpacked at a time
-HEADER = 10_000  # bytes that the header of an array may have, as in numpy
+CONTENTS = 16 << 20  # largest table of contents of a zip, in bytes: more than 100,000 names
+BLOCK = 1 << 20  # bytes unpacked at a time
+HEADER = 10_000  # largest header of an array, in bytes, as in numpy
 Form = tuple[tuple[int, ...], bool, np.dtype]  # shape, whether in Fortran's order, type
 
 
 def read_arrays(
     path: Path, needed: Collection[str], extra: Collection[str] = (), *, width: int = 1
 ) -> dict[str, np.ndarray]:
-    """The `needed` arrays of a file by name, and those of `extra` that it has; the one of a .npy file is the first.
+    """The `needed` arrays of a file by name, and those of `extra` that it has; a .npy file has only the first.
 
     `width` is the number of bytes per value after conversion to another type.
     """
@@ -43,20 +43,20 @@ def read_arrays(
                 members = {item.filename.removesuffix(".npy"): item for item in archive.infolist()}
                 _check_names(path, needed, list(members))
                 chosen = {name: item for name, item in members.items() if name in needed or name in extra}
-                forms = {name: _survey(archive, item) for name, item in chosen.items()}
+                forms = {name: _survey_member(archive, item) for name, item in chosen.items()}
                 check_claim(path, sum(_count_bytes(form, width) for form in forms.values()), stored)
-                return {name: _unpack(archive, item) for name, item in chosen.items()}
+                return {name: _unpack_member(archive, item) for name, item in chosen.items()}
     except UsageError:
         raise
     except OSError as error:
         raise cannot_read(path, error) from None
-    except Exception as error:  # what a damaged file raises is up to three libraries
+    except Exception as error:  # a damaged file may raise anything in three libraries
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UsageError(f"{path} contains no arrays that are safe to read ({reason})") from None
 
 
 def is_npy(path: Path) -> bool:
-    """Whether a file begins as a .npy file does, whatever its name."""
+    """Whether a file begins like a .npy file, whatever its name."""
     count_stored(path)
     with path.open("rb") as file:
         return file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX
@@ -82,7 +82,7 @@ def _check_names(path: Path, needed: Collection[str], found: list[str]) -> None:
         raise UsageError(f"{path} must contain the arrays {' and '.join(needed)} (it has: {has}{more})")
 
 
-def _survey(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Form:
+def _survey_member(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Form:
     with archive.open(item) as member:
         form = read_form(member)
     if _count_bytes(form) > item.file_size:
@@ -90,7 +90,7 @@ def _survey(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Form:
     return form
 
 
-def _unpack(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> np.ndarray:
+def _unpack_member(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> np.ndarray:
     with archive.open(item) as member:
         return _read_body(member, read_form(member))
 
@@ -108,7 +108,7 @@ def read_form(file: Any) -> Form:
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     try:
         shape, fortran, dtype = read(header)
-    except Exception as error:  # it is text that Python's parser reads
+    except Exception as error:  # it is text, parsed by Python
         raise ValueError(f"the header does not describe an array: {error}") from None
     if dtype.hasobject or min(shape, default=0) < 0:
         raise ValueError(f"it holds {dtype} of shape {shape}, not plain numbers or text")

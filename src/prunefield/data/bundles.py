@@ -1,6 +1,6 @@
-"""Bundles: a folder, a tar or a zip, read without unpacking it, so that no path in it can point elsewhere.
+"""Bundles: a folder, a tar or a zip, read without unpacking, so that no path in it can point elsewhere.
 
-The table of contents of an archive and every file in it are measured before they are read (`sizes.py`).
+The sizes of the table of contents and of every file are checked before they are read (`core/sizes.py`).
 """
 
 import bz2
@@ -17,14 +17,14 @@ from prunefield.core.errors import UsageError
 from prunefield.core.sizes import Meter, check_claim, count_stored
 from prunefield.data.arrays import open_zip
 
-LARGEST = 8 << 30  # bytes that the files of a bundle may have together: twice ImageNet32
-CONTENTS = 100_000_000  # bytes that the headers in a tar may have together: 512 for each of 190,000 files
+LARGEST = 8 << 30  # bytes of all files of a bundle together: twice ImageNet32
+CONTENTS = 100_000_000  # bytes of all headers in a tar together: 512 for each of 190,000 files
 DAMAGED = (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error)
-LINK = 0o12  # the type of a file in the upper bits of a zip entry
+LINK = 0o12  # a link, in the upper bits of a zip entry
 
 
 class Bundle:
-    """Files by name. A name is looked up by its end, because archives have a folder around their files."""
+    """Files by name. Names are matched by their end, because archives often have a folder around their files."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,7 +75,7 @@ class Bundle:
         return sizes
 
     def _survey_tar(self, file: IO[bytes]) -> dict[str, int]:
-        """Member by member, so that one that is too large is never read."""
+        """Member by member, so that a member that is too large is never read."""
         meter = Meter(file, CONTENTS, self.path)
         self._source = archive = tarfile.TarFile(fileobj=cast(IO[bytes], meter))
         sizes: dict[str, int] = {}
@@ -134,7 +134,7 @@ class Bundle:
         return file
 
     def count_stored(self, name: str) -> int:
-        """The bytes from which a file is unpacked: its own in a folder, those of the archive in an archive."""
+        """The number of stored bytes behind a file: its own in a folder, those of the whole archive otherwise."""
         return count_stored(self.path / name) if self._source is None else self._stored
 
     def read(self, end: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Downloads that continue where they stopped and are kept only if their checksum is right."""
+"""Downloads that resume where they stopped and are kept only if the checksum is correct."""
 
 import hashlib
 import http.client
@@ -11,14 +11,14 @@ from prunefield.core.errors import RunError
 from prunefield.core.files import cannot, make_folder
 from prunefield.data import VARIABLE
 
-Tell = Callable[[int, int], None]  # bytes that are there, bytes in all
+Tell = Callable[[int, int], None]  # bytes received, bytes in total
 BLOCK = 1 << 20
 TRIES = 5  # in a row without a single new byte
 PATIENCE = 30  # seconds without an answer
 
 
-def download(address: str, path: Path, *, sha256: str, size: int, tell: Tell) -> Path:
-    """Fetches `address` to `path`; a part that an earlier call left is kept, and only the rest is fetched."""
+def download_file(address: str, path: Path, *, sha256: str, size: int, tell: Tell) -> Path:
+    """Fetches `address` to `path`, resuming a partial download of an earlier call."""
     if path.exists() and hash_file(path) == sha256:
         return path
     make_folder(path.parent, chosen_by=VARIABLE)
@@ -26,7 +26,7 @@ def download(address: str, path: Path, *, sha256: str, size: int, tell: Tell) ->
     failures = 0
     while (begun := part.stat().st_size if part.exists() else 0) < size:
         try:
-            _fetch(address, part, begun, size, tell)
+            _fetch_rest(address, part, begun, size, tell)
             reason = "the connection was closed early"
         except (OSError, http.client.HTTPException) as error:
             reason = str(getattr(error, "reason", None) or error) or type(error).__name__
@@ -43,7 +43,7 @@ def download(address: str, path: Path, *, sha256: str, size: int, tell: Tell) ->
     return path
 
 
-def _fetch(address: str, part: Path, begun: int, size: int, tell: Tell) -> None:
+def _fetch_rest(address: str, part: Path, begun: int, size: int, tell: Tell) -> None:
     """Appends what arrives to `part`; if the server cannot resume, the download starts again."""
     request = urllib.request.Request(address, headers={"Range": f"bytes={begun}-"} if begun else {})
     with urllib.request.urlopen(request, timeout=PATIENCE) as answer:

@@ -1,10 +1,10 @@
 """Pickles that cannot execute anything: arrays of numbers, bytes, text, lists and dicts, and nothing else.
 
 The official files of CIFAR and ImageNet32 are pickles, and a pickle may name any function for the reader to call. Here
-the few names that arrays are written with lead to stand-ins, which remember shape, type and bytes; numpy's own
-unpickling is never run. A pickle is a program, which can also fill the memory or never end. So the reader is Python's
-own in Python, whose memory grows by a little with each step and not with what a step claims; it takes at most STEPS
-of them, and only text and bytes can be keys, since hashing what is nested in itself would not end.
+the few names that arrays are written with lead to stand-ins, which record shape, type and bytes; numpy's own
+unpickling is never run. A pickle is a program, so it can also fill the memory or never end. The reader is therefore
+Python's own reader written in Python, whose memory grows a little with each step, whatever a step claims. It takes at
+most STEPS steps, and only text and bytes may be keys, because hashing an object that contains itself would not end.
 """
 
 import pickle
@@ -15,7 +15,7 @@ import numpy as np
 
 from prunefield.core.errors import UsageError
 
-STEPS = 1_000_000  # five at most for an image, of which no official file has more than 130,000
+STEPS = 1_000_000  # at most five for an image, and no official file has more than 130,000 images
 KEYS = (str, bytes)
 
 
@@ -29,7 +29,7 @@ def read_pickle(file: IO[bytes], name: str) -> dict[str, Any]:
         raise UsageError(f"{name} is damaged or truncated ({type(error).__name__}: {error}); fetch it again") from None
     if not isinstance(found, dict):
         raise UsageError(f"{name} contains a {type(found).__name__}, expected a dict of arrays")
-    return {_text(key): value.array(name) if isinstance(value, _Array) else value for key, value in found.items()}
+    return {_decode_key(key): value.array(name) if isinstance(value, _Array) else value for key, value in found.items()}
 
 
 class _ForbiddenError(Exception):
@@ -40,10 +40,10 @@ class _Type:
     """Stands for a numpy dtype."""
 
     def __init__(self, code: str | bytes, *_: object) -> None:
-        self.code = _text(code)[:8]
+        self.code = _decode_key(code)[:8]
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        order = _text(state[1])
+        order = _decode_key(state[1])
         self.code = f"{order if order in ('<', '>') else ''}{self.code}"
 
 
@@ -67,7 +67,7 @@ def _make_array(*_: object) -> _Array:
     return _Array()
 
 
-def _encode(text: str, codec: str = "latin1") -> bytes:
+def _encode_text(text: str, codec: str = "latin1") -> bytes:
     """How Python 3 writes bytes for Python 2."""
     if codec not in ("latin1", "latin-1"):
         raise _ForbiddenError(f"the codec {codec!r}")
@@ -75,7 +75,7 @@ def _encode(text: str, codec: str = "latin1") -> bytes:
 
 
 def _ndarray() -> None:
-    """Stands for the class of arrays, which is only handed on."""
+    """Stands for the class of arrays, which is only passed as an argument."""
 
 
 ALLOWED = {
@@ -83,12 +83,12 @@ ALLOWED = {
     ("numpy._core.multiarray", "_reconstruct"): _make_array,
     ("numpy", "ndarray"): _ndarray,
     ("numpy", "dtype"): _Type,
-    ("_codecs", "encode"): _encode,
+    ("_codecs", "encode"): _encode_text,
 }
 
 
 class Reader(pickle._Unpickler):
-    """Reads one pickle from a file, in which each of the names `allowed` stands for what is given with it."""
+    """Reads one pickle from a file; only the names in `allowed` are known, with their stand-ins."""
 
     def __init__(self, file: IO[bytes], allowed: Mapping[tuple[str, str], Any], keys: tuple[type, ...] = KEYS) -> None:
         super().__init__(file, encoding="bytes")
@@ -108,8 +108,8 @@ class Reader(pickle._Unpickler):
                 raise _ForbiddenError(f"a {type(key).__name__} as a key")
 
 
-def _counted(load: Callable[[Any], None], keys: Callable[[Any], list[Any]] | None) -> Callable[[Reader], None]:
-    """A step of the reader, of which there are not too many; `keys` are the last keys and values before it."""
+def _count_steps(load: Callable[[Any], None], keys: Callable[[Any], list[Any]] | None) -> Callable[[Reader], None]:
+    """A step of the reader that counts and limits the steps; `keys` gives the keys and values that it will hash."""
 
     def step(reader: Reader) -> None:
         reader.steps += 1
@@ -122,17 +122,17 @@ def _counted(load: Callable[[Any], None], keys: Callable[[Any], list[Any]] | Non
     return step
 
 
-_HASHING = {  # where the keys are that a step hashes
+_HASHING = {  # where a step finds the keys that it hashes
     pickle.DICT[0]: lambda reader: reader.stack,
     pickle.SETITEM[0]: lambda reader: reader.stack[-2:],
     pickle.SETITEMS[0]: lambda reader: reader.stack,
 }
 _UNKNOWN = {pickle.EMPTY_SET[0], pickle.ADDITEMS[0], pickle.FROZENSET[0], pickle.DUP[0]}  # no data file has them
 _KNOWN = {code: load for code, load in pickle._Unpickler.dispatch.items() if code not in _UNKNOWN}
-Reader.dispatch = {code: cast(Any, _counted(load, _HASHING.get(code))) for code, load in _KNOWN.items()}
+Reader.dispatch = {code: cast(Any, _count_steps(load, _HASHING.get(code))) for code, load in _KNOWN.items()}
 
 
-def _text(key: object) -> str:
+def _decode_key(key: object) -> str:
     if not isinstance(key, KEYS):
         raise ValueError(f"a {type(key).__name__} instead of text")
     return key.decode("latin1") if isinstance(key, bytes) else key

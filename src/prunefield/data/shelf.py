@@ -1,4 +1,4 @@
-"""Shelves: data sets converted once to plain .npy files, of which training reads the rows that it needs.
+"""Shelves: data sets converted once to plain .npy files, from which training reads only the rows it needs.
 
 NAME/train.npy  test.npy                inputs, (examples, features), uint8 grey levels or float32
 NAME/train-labels.npy  test-labels.npy  int16
@@ -28,20 +28,20 @@ from prunefield.data.download import hash_file
 
 Part = tuple[str, np.ndarray, np.ndarray]  # "train" or "test", inputs (n, features), labels (n,)
 ABOUT = "about.json"
-LONGEST = 100 << 20  # bytes of about.json, which lists every file of a folder of one's own
+LONGEST = 100 << 20  # bytes of about.json, which lists every file of a user's folder
 LABELS = 1 << 15  # classes that int16 can number
-ROWS = 64  # of which moments are taken at a time: what fits a cache
+ROWS = 64  # rows whose moments are taken at a time, to fit into the cache
 
 
 class Shape(NamedTuple):
-    """What every example of a data set must fit."""
+    """The shape and the number of classes of every example of a data set."""
 
     shape: tuple[int, ...]
     classes: int
 
 
-def write(folder: Path, parts: Iterable[Part], form: Shape, about: dict[str, Any]) -> None:
-    """Makes the shelf `folder` from parts as they come; it appears whole or not at all."""
+def write_shelf(folder: Path, parts: Iterable[Part], form: Shape, about: dict[str, Any]) -> None:
+    """Makes the shelf `folder` from a stream of parts; it appears complete or not at all."""
     make_folder(folder.parent, chosen_by=VARIABLE)
     temporary = folder.with_name(f".{folder.name}.part")
     try:
@@ -49,7 +49,7 @@ def write(folder: Path, parts: Iterable[Part], form: Shape, about: dict[str, Any
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir()
             try:
-                counts = _pour(temporary, parts, form)
+                counts = _write_arrays(temporary, parts, form)
                 files = {path.name: hash_file(path) for path in sorted(temporary.glob("*.npy"))}
                 facts = {**about, "shape": list(form.shape), "classes": form.classes, **counts, "files": files}
                 write_whole(temporary / ABOUT, json.dumps(facts, indent=1).encode(), chosen_by=VARIABLE)
@@ -61,8 +61,8 @@ def write(folder: Path, parts: Iterable[Part], form: Shape, about: dict[str, Any
         raise cannot("write", folder, error, chosen_by=VARIABLE) from None
 
 
-def _pour(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str, int]:
-    """Writes the arrays part by part, so that memory never holds more than one."""
+def _write_arrays(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str, int]:
+    """Writes the arrays part by part, so that memory never holds more than one part."""
     if form.classes > LABELS:
         raise UsageError(f"there are {form.classes} classes; the maximum is {LABELS}")
     features = prod(form.shape)
@@ -72,7 +72,7 @@ def _pour(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str, int]:
     kinds: dict[str, np.dtype] = {}
     try:
         for split, x, y in parts:
-            _check(split, x, y, features, form.classes)
+            _check_part(split, x, y, features, form.classes)
             if split not in files:
                 kinds[split] = np.dtype(np.uint8 if x.dtype == np.uint8 else np.float32)
                 files[split] = (folder / f"{split}.npy").open("wb")
@@ -98,7 +98,7 @@ def _pour(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str, int]:
     return counts
 
 
-def _check(split: str, x: np.ndarray, y: np.ndarray, features: int, classes: int) -> None:
+def _check_part(split: str, x: np.ndarray, y: np.ndarray, features: int, classes: int) -> None:
     if x.ndim != 2 or x.shape[1] != features:
         raise UsageError(f"the {split} inputs have the shape {x.shape}, expected (n, {features})")
     if y.shape != (len(x),):
@@ -107,7 +107,7 @@ def _check(split: str, x: np.ndarray, y: np.ndarray, features: int, classes: int
         raise UsageError(f"{split} labels range from {y.min()} to {y.max()}, expected 0 to {classes - 1}")
 
 
-_HEADER = 128  # numpy leaves room in it for a length that is not known yet
+_HEADER = 128  # bytes; numpy leaves room for a length that is not known yet
 
 
 def _write_header(file: Any, dtype: np.dtype, shape: tuple[int, int]) -> None:
@@ -116,10 +116,10 @@ def _write_header(file: Any, dtype: np.dtype, shape: tuple[int, int]) -> None:
 
 
 class Rows:
-    """The rows of a .npy file, of which only those that are asked for are read.
+    """The rows of a .npy file, of which only the requested ones are read.
 
-    They are read by their place and not through a memory map: a kernel with large pages maps up to 2 MB around each
-    row, so that a few thousand random rows would bring all of ImageNet32 into the memory of the process.
+    They are read by position and not through a memory map: a kernel with large pages maps up to 2 MB around each row,
+    so a few thousand random rows would bring all of ImageNet32 into memory.
     """
 
     def __init__(self, path: Path, shape: tuple[int, int]) -> None:
@@ -147,7 +147,7 @@ class Rows:
 
 
 class Shelf:
-    """A converted data set. Opening it compares sizes; `problems` compares every byte."""
+    """A converted data set. Opening it compares sizes; `find_problems` compares every byte."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -174,7 +174,7 @@ class Shelf:
 
 
 def read_about(folder: Path) -> dict[str, Any]:
-    """What about.json says."""
+    """The contents of about.json."""
     try:
         about = json.loads(read_start(folder / ABOUT, LONGEST, "an about.json"))
         if isinstance(about, dict) and _is_sound(about):
@@ -190,13 +190,13 @@ def _is_sound(about: dict[str, Any]) -> bool:
     counts = [about.get(key) for key in ("classes", "train", "test")]
     if not isinstance(shape, list) or not isinstance(files, dict) or not isinstance(note, str):
         return False
-    if any(Path(name).name != name for name in files):  # a file of this folder and no other
+    if any(Path(name).name != name for name in files):  # only files of this folder
         return False
     return all(type(number) is int and 0 <= number < 2**48 for number in [*counts, *shape])
 
 
-def problems(folder: Path) -> list[str]:
-    """What is wrong with a shelf: files that are missing or whose SHA-256 is not the recorded one."""
+def find_problems(folder: Path) -> list[str]:
+    """The problems of a shelf: files that are missing or whose SHA-256 is not the recorded one."""
     found = []
     for name, sha256 in read_about(folder)["files"].items():
         path = folder / name

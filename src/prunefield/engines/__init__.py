@@ -16,7 +16,7 @@ ONE_THREAD: dict[str, str] = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of one piece of work: which one, what it returned, or the one line that says why it failed."""
+    """The end of one piece of work: its index, what it returned, or one line that says why it failed."""
 
     index: int
     value: Any
@@ -25,7 +25,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Retry:
-    """A piece of work that begins again because its process or machine died; a run does so from its last safe point."""
+    """A piece of work that starts again because its process or machine died; a run resumes from its last safe point."""
 
     index: int
     reason: str
@@ -38,19 +38,19 @@ class Engine(Plugin):
 
     @abstractmethod
     def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Outcome | Retry | None]:
-        """Outcomes as they complete and retries as they begin; None now and then while nothing did either.
+        """Outcomes as they complete and retries as they begin; otherwise None now and then.
 
-        The None lets the caller show progress. One piece of work that fails does not stop the others. When the caller
+        None lets the caller show progress. One piece of work that fails does not stop the others. When the caller
         closes the iterator or is interrupted, no process is left behind.
         """
 
 
-def cores() -> int:
-    """The cores that this process may use."""
+def count_cores() -> int:
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def attempt(work: Callable[[Any], Any], index: int, item: Any) -> Outcome:
+def attempt_work(work: Callable[[Any], Any], index: int, item: Any) -> Outcome:
     """Calls `work` on one thread and turns any error into one line."""
     import torch
 

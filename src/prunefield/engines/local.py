@@ -13,16 +13,16 @@ from typing import Any
 
 from pydantic import Field
 
-from prunefield.engines import ONE_THREAD, Engine, Outcome, attempt, cores
+from prunefield.engines import ONE_THREAD, Engine, Outcome, attempt_work, count_cores
 
 
 class Local(Engine):
     """Processes on this machine, started by spawn, one thread each.
 
-    If a worker is killed (for lack of memory, say), its own item fails and the worker is replaced.
+    If a worker is killed (for lack of memory, say), its item fails and the worker is replaced.
     """
 
-    jobs: int = Field(default_factory=cores, ge=1, description="number of processes")
+    jobs: int = Field(default_factory=count_cores, ge=1, description="number of processes")
 
     def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Outcome | None]:
         waiting = list(enumerate(items))[::-1]
@@ -56,13 +56,13 @@ class Worker:
     def __init__(self, work: Callable[[Any], Any]) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        self.process = context.Process(target=_serve_items, args=(theirs, work), daemon=True)
         with _inherited(work):
             self.process.start()
         theirs.close()
 
     def give(self, index: int, item: Any) -> None:
-        with suppress(OSError):  # a process that died already is noticed when it does not answer
+        with suppress(OSError):  # a process that has already died is noticed when it does not answer
             self.pipe.send((index, item))
 
     def end(self) -> str:
@@ -75,17 +75,17 @@ class Worker:
 
 @contextmanager
 def _inherited(work: Callable[[Any], Any]) -> Iterator[None]:
-    """What a new process must find when it begins: one thread for numerical libraries, no Ctrl-C, and no main program.
+    """What a new process inherits: one thread for numerical libraries, no Ctrl-C, and no main program.
 
-    Ctrl-C reaches the whole group; the parent decides what ends, and a child that is still importing would complain.
-    The caller's script would be executed once more in each process, unless `work` is defined there and it is needed.
+    Ctrl-C reaches the whole group; the parent decides what ends, and a child that is still importing would print a
+    traceback. The caller's script would run again in each process, so it is hidden unless `work` is defined in it.
     """
     main = sys.modules["__main__"]
     if work.__module__ != "__main__":
         sys.modules["__main__"] = ModuleType("__main__")
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(ONE_THREAD)
-    is_main = threading.current_thread() is threading.main_thread()  # others may not touch signals
+    is_main = threading.current_thread() is threading.main_thread()  # other threads may not set signals
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
     try:
         yield
@@ -97,7 +97,7 @@ def _inherited(work: Callable[[Any], Any]) -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
+def _serve_items(pipe: Connection, work: Callable[[Any], Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     while True:
@@ -105,7 +105,7 @@ def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
             index, item = pipe.recv()
         except EOFError:
             return
-        pipe.send(attempt(work, index, item))
+        pipe.send(attempt_work(work, index, item))
 
 
 def _die_with_parent() -> None:

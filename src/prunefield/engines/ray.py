@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from prunefield.core.errors import RunError, UsageError
-from prunefield.engines import ONE_THREAD, Engine, Outcome, Retry, attempt, cores
+from prunefield.engines import ONE_THREAD, Engine, Outcome, Retry, attempt_work, count_cores
 
 DEATHS = {
     "WorkerCrashedError": "its process died",
@@ -20,17 +20,19 @@ DEATHS = {
 
 
 class Ray(Engine):
-    """A Ray cluster: an existing one by its address, or one that is started on this machine and stopped afterwards.
+    """A Ray cluster: an existing one by its address, or one started on this machine and stopped afterwards.
 
-    The store must be in a folder that all its machines can access. A run whose process or machine dies begins again
-    from its last safe point, `retries` times; one that fails by an error of its own does not. Needs `pip install
+    The store must be in a folder that all machines can access. A run whose process or machine dies resumes from its
+    last safe point, up to `retries` times; a run that raises an error is not repeated. Needs `pip install
     prunefield[ray]`.
     """
 
     address: str | None = Field(
         default=None, description="address of an existing cluster, or 'auto' to find it; by default one is started"
     )
-    jobs: int = Field(default_factory=cores, ge=1, description="number of processes of a cluster that is started here")
+    jobs: int = Field(
+        default_factory=count_cores, ge=1, description="number of processes of a cluster that is started here"
+    )
     retries: int = Field(
         default=3, ge=0, description="number of times a run is restarted after its process or machine died"
     )
@@ -51,7 +53,7 @@ class Ray(Engine):
         except (ConnectionError, RuntimeError, RayError) as error:
             raise RunError(_explain_refusal(self.address, error)) from None
         try:
-            remote = ray.remote(num_cpus=1, max_retries=0)(attempt)
+            remote = ray.remote(num_cpus=1, max_retries=0)(attempt_work)
             index_of = {remote.remote(work, index, item): index for index, item in enumerate(items)}
             deaths = Counter[int]()
             while index_of:
@@ -76,7 +78,7 @@ class Ray(Engine):
 
 
 def _name_death(error: Exception) -> str | None:
-    """How the process of a task ended, or None: then the same error would come again."""
+    """How the process of a task died, or None if it did not, in which case the same error would occur again."""
     return next((DEATHS[cls.__name__] for cls in type(error).__mro__ if cls.__name__ in DEATHS), None)
 
 
@@ -85,7 +87,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _check_that_it_answers(address: str | None) -> None:
-    """Ray itself tries for minutes before it reports that there is no cluster."""
+    """Fails at once if there is no cluster; Ray itself tries for minutes."""
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit():
         return
@@ -96,7 +98,7 @@ def _check_that_it_answers(address: str | None) -> None:
 
 
 def _explain_refusal(address: str | None, error: BaseException) -> str:
-    """The one line for a cluster that could not be joined: Ray hides a wrong token in the cause of the cause."""
+    """One line for a cluster that could not be joined; Ray hides a wrong token deep in the chain of causes."""
     cause: BaseException | None = error
     while cause is not None:
         if "AuthenticationError" in f"{type(cause).__name__}: {cause}":

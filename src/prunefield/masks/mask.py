@@ -17,19 +17,19 @@ from prunefield.masks.selection import (
     Density,
     Reduction,
     Scope,
-    chances,
-    checked,
-    count,
-    draw,
-    gather,
-    largest,
-    select,
-    spread,
+    check_scores,
+    compute_probabilities,
+    count_kept,
+    draw_entries,
+    gather_alive,
+    keep_largest,
+    scatter_alive,
+    select_weights,
 )
 from prunefield.modules.holding import Handle, hold_zeros, set_zeros
-from prunefield.modules.naming import layer_weights, name_parameters, walk
+from prunefield.modules.naming import layer_weights, name_parameters, walk_modules
 
-__all__ = ["Density", "Mask", "count", "largest", "pack", "unpack"]
+__all__ = ["Density", "Mask", "count_kept", "keep_largest", "pack", "unpack"]
 _FORMAT = 2  # since which the checksum covers names and shapes, too
 _HEADER = "prunefield-mask"  # the one key of the file's metadata: a single key keeps the file's bytes reproducible
 
@@ -60,14 +60,15 @@ class Mask(Mapping[str, Tensor]):
     ) -> Self:
         """Keeps the largest scores: N − int((1 − density)·N) of all N weights, allocated to the layers by `scope`.
 
-        `global`: one threshold. `layer`: the rule above for each layer. `uniform` and `erk`: `selection.allocate`. Of
+        `global`: one threshold. `layer`: the rule above for each layer. `uniform` and `erk`:
+        `selection.allocate_weights`. Of
         equal scores the one with the lower index is kept (layers in the order of `scores`), so that a mask of lower
         density is contained in every denser one of the same scores. What `within` has pruned stays pruned, and no layer
         keeps fewer than `floor` weights (or all that it has). A layer whose scores are all zero is refused, as they
         could only be ranked by index; with `within`, which may have disconnected the layer, it is accepted.
         """
-        flat, alive = checked(scores, dead=within is not None), _alive(scores, within)
-        kept = select(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
+        flat, alive = check_scores(scores, dead=within is not None), _alive(scores, within)
+        kept = select_weights(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
         return cls({name: part.reshape(scores[name].shape) for name, part in kept.items()})
 
     @classmethod
@@ -87,16 +88,16 @@ class Mask(Mapping[str, Tensor]):
 
         (1) a global threshold, (2) the survivors n_ℓ of each layer, (3) in each layer n_ℓ weights one after the other
         without replacement, each with a probability ∝ its score among those that are left. `reduce` turns signed scores
-        into probabilities, `alpha` mixes them with uniform ones (`selection.chances`). A layer with fewer than n_ℓ
-        positive probabilities is filled up by index, with a warning.
+        into probabilities, `alpha` mixes them with uniform ones (`selection.compute_probabilities`). A layer with
+        fewer than n_ℓ positive probabilities is filled up by index, with a warning.
         """
-        flat, alive = checked(scores, dead=within is not None), _alive(scores, within)
-        hard = select(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
+        flat, alive = check_scores(scores, dead=within is not None), _alive(scores, within)
+        hard = select_weights(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
         kept = {}
         for name, values in flat.items():
             number, where = int(np.count_nonzero(hard[name])), alive.get(name)
-            part = chances(gather(values, where), name, reduce, alpha)
-            drawn = spread(draw(part, number, name, generator=generator), where)
+            part = compute_probabilities(gather_alive(values, where), name, reduce, alpha)
+            drawn = scatter_alive(draw_entries(part, number, name, generator=generator), where)
             kept[name] = drawn.reshape(scores[name].shape)
         return cls(kept)
 
@@ -104,7 +105,7 @@ class Mask(Mapping[str, Tensor]):
     def from_module(cls, net: nn.Module) -> Self:
         """The masks of `torch.nn.utils.prune` in `net`; without any, its non-zero linear and convolution weights."""
         kept: dict[str, Tensor] = {}
-        for path, module in walk(net):
+        for path, module in walk_modules(net):
             for key, part in module._buffers.items():
                 name = key.removesuffix("_mask")
                 if part is not None and key.endswith("_mask") and f"{name}_orig" in module._parameters:
@@ -190,7 +191,7 @@ class Mask(Mapping[str, Tensor]):
 
         shapes = {name.removesuffix("_orig"): weight.shape for name, weight in name_parameters(net).items()}
         _compare(self, shapes, "the network")
-        modules = dict(walk(net))
+        modules = dict(walk_modules(net))
         for name, kept in self.items():
             path, _, leaf = name.rpartition(".")
             module = modules[path]

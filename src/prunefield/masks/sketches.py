@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from prunefield.masks.mask import Mask
-from prunefield.masks.selection import Density, Reduction, chances, checked, count
+from prunefield.masks.selection import Density, Reduction, check_scores, compute_probabilities, count_kept
 from prunefield.theory.sketching import draw_mask
 
 
@@ -29,9 +29,9 @@ def sketch(
     >>> found["weight"].tolist() in ([4.0, 0.0], [0.0, 4 / 3])
     True
     """
-    flat = checked(scores)
-    p = chances(torch.cat(list(flat.values())), "all layers", reduce, alpha).double()
-    mask = draw_mask(p / p.sum(), count(len(p), density), generator=generator)
+    flat = check_scores(scores)
+    p = compute_probabilities(torch.cat(list(flat.values())), "all layers", reduce, alpha).double()
+    mask = draw_mask(p / p.sum(), count_kept(len(p), density), generator=generator)
     parts = mask.split([len(values) for values in flat.values()])
     return {name: part.reshape(scores[name].shape) for name, part in zip(flat, parts, strict=True)}
 

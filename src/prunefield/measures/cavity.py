@@ -1,4 +1,4 @@
-"""Cavity score: how the kurtosis of a pre-activation changes when one weight is removed, for all weights at once."""
+"""Cavity score: the change of the kurtosis of a pre-activation when one weight is removed, for all weights at once."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from prunefield.core.errors import UsageError, unknown
-from prunefield.measures.cavity_kernels import combine, gather
+from prunefield.measures.cavity_kernels import add_weights, combine_moments
 
 Column = Literal["exact", "of_mean", "first"]
 COLUMNS: tuple[Column, ...] = ("exact", "of_mean", "first")
-UNITS, INPUTS = 256, 1024  # a tile, whose moments are combined while they are still in the cache
-ROOM = 6_000  # images that are held ready, with their powers, at all inputs of a tile
-THIN, FEW = 0.1, 16  # below this density or number a unit, weights are taken one by one, in float64
-LEAST = 4  # images of a class
+UNITS, INPUTS = 256, 1024  # size of a tile, so that moments are combined while they are in the cache
+ROOM = 6_000  # images whose powers are held in memory at all inputs of a tile
+THIN, FEW = 0.1, 16  # below this density or number per unit, weights are taken one by one, in float64
+LEAST = 4  # smallest number of images of a class
 
 
 def score_weights(
@@ -32,14 +32,14 @@ def score_weights(
     The sign is + where kurt λ_i > 3, else −. Weights (units, inputs), images (n, inputs) and their classes (n,);
     without classes all images are pooled. `exact` is eq. 5 in each class, averaged over classes; `of_mean` is eq. 5 of
     the kurtosis averaged over classes; `first` is the first order of `exact` in the weight. Each is (units, inputs) in
-    float64, NaN where a weight is pruned or has no score in any class. `excluded` (always there) counts the classes
-    in which a kept weight has no score: its unit has no variance, or none without it.
+    float64, NaN where a weight is pruned or has no score in any class. `excluded` (always returned) counts the classes
+    in which a kept weight has no score because its unit has no variance, or none without this weight.
 
-    Nothing is recomputed for a single weight: with u = λ/σ, v = x/s centred within a class, a = W_ij s_j/σ_i, κ =
+    Nothing is recomputed for single weights: with u = λ/σ, v = x/s centred within a class, a = W_ij s_j/σ_i, κ =
     E[u⁴], and the moments E[uv], E[u³v], E[u²v²], E[uv³] as matrix products, δ₂ = a(a − 2E[uv]), δ₄ = a(−4E[u³v] +
     a(6E[u²v²] + a(−4E[uv³] + aE[v⁴])))/κ and kurt λ^(−j)/kurt λ − 1 = (δ₄ − 2δ₂ − δ₂²)/(1 + δ₂)². To first order that
     is 4a(E[uv] − E[u³v]/κ), which sums to zero over the weights of a unit: kurtosis does not depend on scale. Products
-    are in the type of `weight`, in float64 if few weights are kept; sums over classes in float64.
+    have the type of `weight`, or float64 if few weights are kept; sums over classes are in float64.
 
     >>> stream = torch.Generator().manual_seed(0)
     >>> w, x = (torch.randn(2, 5, generator=stream).double(), torch.randn(60, 5, generator=stream).double() ** 3)
@@ -58,21 +58,21 @@ def score_weights(
     x = x if x.is_floating_point() else x.to(weight.dtype)
     kept = torch.ones_like(weight, dtype=torch.bool) if mask is None else mask.bool()
     thin = int(kept.sum()) < len(kept) * max(THIN * kept.shape[1], FEW)
-    # One by one is faster at low density; and where a unit has few weights left, each carries much of the variance and
-    # 1 + δ₂ may be small: float32 is too coarse.
+    # One by one is faster at low density. And if a unit has few weights left, each carries much of the variance, so
+    # 1 + δ₂ may be small and float32 is too coarse.
     weight = torch.where(kept, weight, 0).to(torch.float64 if thin else weight.dtype).contiguous()
     sums = _Sums(columns, *weight.shape)
-    for rows, bounds in _groups(x, torch.zeros(len(x), dtype=torch.long) if y is None else y):
+    for rows, bounds in _group_classes(x, torch.zeros(len(x), dtype=torch.long) if y is None else y):
         group = _Group(weight, x, rows, bounds)
         sums.kurtosis.append(group.kurtosis)
         sums.flat.append(group.inverse == 0)
         for places in _slices(weight.shape[1], max(64, min(INPUTS, INPUTS * ROOM // len(rows)))):
-            (_add_thin if thin else _add)(sums, weight, kept, group, places)
+            (_add_thin if thin else _add_dense)(sums, weight, kept, group, places)
     return sums.scores(kept)
 
 
 class _Sums:
-    """What is added up over classes: the scores of every weight, and the classes and kurtosis that are left out."""
+    """Sums over classes: the scores of every weight, and the number and kurtosis of excluded classes."""
 
     def __init__(self, columns: Sequence[Column], units: int, inputs: int) -> None:
         self.columns = columns
@@ -101,9 +101,9 @@ class _Sums:
 
 
 class _Group:
-    """Images of whole classes: u = λ/σ (units, n), and per class the 1/σ and κ of units, the mean and s of inputs.
+    """Images of whole classes: u = λ/σ (units, n), and per class 1/σ and κ of units, mean and s of inputs.
 
-    1/σ and s are zero for what has no variance: then a = 0, and taking such an input away changes nothing.
+    1/σ and s are zero if there is no variance: then a = 0, and removing such an input changes nothing.
     """
 
     def __init__(self, weight: Tensor, x: Tensor, rows: Tensor, bounds: list[int]) -> None:
@@ -127,7 +127,7 @@ class _Group:
         for part in rows.split(ROOM):
             square += (self.x[part].to(self.dtype) - self.mean[c]).square().sum(0)
         scale = (square / len(rows)).sqrt()
-        constant = 4 * torch.finfo(self.x.dtype).eps * greatest  # what rounding makes of one
+        constant = 4 * torch.finfo(self.x.dtype).eps * greatest  # what rounding leaves of a constant
         self.scale[c] = torch.where(scale > constant, scale, 0)
 
     def _centre(self, span: slice, places: slice = slice(None)) -> Tensor:
@@ -158,8 +158,8 @@ class _Group:
         return v
 
 
-def _groups(x: Tensor, y: Tensor) -> Iterator[tuple[Tensor, list[int]]]:
-    """The places of the images of some classes at a time, as many as there is room for, and where classes begin."""
+def _group_classes(x: Tensor, y: Tensor) -> Iterator[tuple[Tensor, list[int]]]:
+    """The positions of the images of as many classes at a time as there is room for, and where classes begin."""
     if len(y) != len(x) or len(x) == 0:
         raise UsageError(f"cavity scores need one label per image, but there are {len(y)} labels and {len(x)} images")
     labels, counts = y.unique(return_counts=True)
@@ -177,8 +177,8 @@ def _groups(x: Tensor, y: Tensor) -> Iterator[tuple[Tensor, list[int]]]:
         bounds.append(bounds[-1] + count)
 
 
-def _add(sums: _Sums, weight: Tensor, _: Tensor, group: _Group, places: slice) -> None:
-    """Adds some classes, all weights of some inputs, by products of matrices, tile by tile."""
+def _add_dense(sums: _Sums, weight: Tensor, _: Tensor, group: _Group, places: slice) -> None:
+    """Adds some classes for all weights of some inputs, by matrix products, tile by tile."""
     v = group.inputs(places)
     v2 = v.square()
     v3 = v2 * v
@@ -198,16 +198,16 @@ def _add(sums: _Sums, weight: Tensor, _: Tensor, group: _Group, places: slice) -
                 torch.mm(left[:, span], right[span], out=out)
             pixels = (item[c].numpy() for item in (scale, v4))
             units = (item[c, rows].numpy() for item in (group.inverse, group.kurtosis))
-            combine(*added, *lost, moments.numpy(), w.numpy(), *pixels, *units, span.stop - span.start)
+            combine_moments(*added, *lost, moments.numpy(), w.numpy(), *pixels, *units, span.stop - span.start)
         for column, part in zip(sums.all, added, strict=True):
             if len(column):
                 column[rows, places] += part
 
 
 def _add_thin(sums: _Sums, weight: Tensor, kept: Tensor, group: _Group, places: slice) -> None:
-    """Adds some classes, only the kept weights of some inputs, one after the other."""
+    """Adds some classes for only the kept weights of some inputs, one by one."""
     units, inputs = (part.numpy() for part in torch.nonzero(kept[:, places], as_tuple=True))
-    gather(
+    add_weights(
         *(item[:, places] for item in (*sums.all, *sums.lost)),
         units,
         inputs,

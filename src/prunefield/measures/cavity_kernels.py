@@ -1,23 +1,23 @@
-"""The compiled loops of the cavity score: chains of whole-matrix operations would take longer than its products."""
+"""The compiled loops of the cavity score; operations on whole matrices would take longer than the matrix products."""
 
 from typing import Any
 
 import numpy as np
 
-from prunefield.measures.compilation import compiled
+from prunefield.measures.compilation import compile_loop
 
 
-def combine(*arrays: Any) -> None:
-    """Adds one class of a tile of units and inputs, from matrices of moments."""
-    compiled(_combine)(*arrays)
+def combine_moments(*arrays: Any) -> None:
+    """Adds one class for a tile of units and inputs, from matrices of moments."""
+    compile_loop(_combine_moments)(*arrays)
 
 
-def gather(*arrays: Any) -> None:
-    """Adds all classes of single weights, whose moments it computes."""
-    compiled(_gather)(*arrays)
+def add_weights(*arrays: Any) -> None:
+    """Adds all classes for single weights, computing their moments."""
+    compile_loop(_add_weights)(*arrays)
 
 
-def _combine(
+def _combine_moments(
     exact: np.ndarray,
     changes: np.ndarray,
     first: np.ndarray,
@@ -31,9 +31,10 @@ def _combine(
     kurtosis: np.ndarray,
     n: int,
 ) -> None:
-    """Moments (4·units, inputs) are n times E[uv], E[u³v], E[u²v²], E[uv³]; an empty array is not asked for.
+    """Moments (4·units, inputs) are n times E[uv], E[u³v], E[u²v²], E[uv³]; outputs that are empty are not computed.
 
-    One loop for each array that is written: with more, the compiler cannot prove them apart and does not vectorise.
+    Each loop writes only one array: otherwise the compiler cannot prove that they do not overlap, and does not
+    vectorise.
     """
     units, inputs = weight.shape
     number = weight.dtype.type
@@ -47,7 +48,7 @@ def _combine(
         uv, u3v, u2v2, uv3 = moments[i], moments[units + i], moments[2 * units + i], moments[3 * units + i]
         w = weight[i]
         sign = number(1 if kurtosis[i] > 3 else -1)
-        bad = zero  # of the same type as the rest: a wider one is slower
+        bad = zero  # of the same type as the rest, as a wider one is slower
         for j in range(inputs):
             a = w[j] * scale[j] * inv
             d2 = a * (a - two * uv[j])
@@ -77,7 +78,7 @@ def _combine(
                 out[j] += sign * four * (w[j] * scale[j] * inv * (uv[j] / size - per * u3v[j]))
 
 
-def _gather(
+def _add_weights(
     exact: np.ndarray,
     changes: np.ndarray,
     first: np.ndarray,

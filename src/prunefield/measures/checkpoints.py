@@ -17,7 +17,7 @@ from prunefield.measures.torch_files import check_torch_file
 
 
 class Layer(NamedTuple):
-    """A weight (units, inputs) in float32, with the name it has in its file, and which of its entries are kept."""
+    """A weight (units, inputs) in float32, its name in the file, and which of its entries are kept."""
 
     name: str
     weight: Tensor
@@ -75,7 +75,7 @@ def read_state(path: Path) -> dict[str, Tensor]:
         raise
     except OSError as error:
         raise cannot_read(path, error) from None
-    except Exception:  # what a damaged file raises is up to three libraries
+    except Exception:  # a damaged file may raise anything in three libraries
         message = f"{path} contains more than weights, or is damaged, and was not read; save net.state_dict()"
         raise UsageError(message) from None
     for key in ("state_dict", "model_state_dict", "model"):
@@ -89,7 +89,7 @@ def read_state(path: Path) -> dict[str, Tensor]:
 
 
 def check_plain(path: Path, name: str, tensor: Tensor) -> Tensor:
-    """The tensor, if its entries are real numbers that lie in memory one by one."""
+    """The tensor, if it is a plain dense array of real numbers."""
     found = [
         ("has no values (device meta); load them first", tensor.is_meta),
         ("is quantized; save its dequantize()", tensor.is_quantized),

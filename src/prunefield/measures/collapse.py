@@ -1,4 +1,4 @@
-"""Layer collapse: layers that a mask has emptied, and whether anything still flows from input to output."""
+"""Layer collapse: layers that a mask has emptied, and whether the output still depends on the input."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from prunefield.core.errors import show_line
 from prunefield.masks.mask import Mask
-from prunefield.modules.borrowing import borrow
+from prunefield.modules.borrowing import borrow_network
 from prunefield.modules.calls import (
     Data,
     Fed,
@@ -24,12 +24,12 @@ from prunefield.modules.calls import (
 from prunefield.modules.flow import PositiveFlow
 from prunefield.modules.naming import LAYERS, is_named, name_parameters
 
-NEUTRAL = {"running_mean": 0, "running_var": 1, "weight": 1, "bias": 0}  # of a normalisation
-NOTABLE = 0.1  # the share of the parameters above which a warning says that a mask does not cover them
+NEUTRAL = {"running_mean": 0, "running_var": 1, "weight": 1, "bias": 0}  # values of a normalisation that does nothing
+NOTABLE = 0.1  # share of parameters not covered by a mask above which there is a warning
 
 
 class Collapse(NamedTuple):
-    """`emptied`: names of layers without a weight. `cut`: those that alone cut the network in two.
+    """`emptied`: names of layers without weights. `cut`: those that alone cut the network in two.
 
     A skip connection bypasses an emptied layer that is not in `cut`, for instance a shortcut convolution. `dead`:
     nothing flows through the masked network at all.
@@ -45,8 +45,8 @@ def find_collapse(
 ) -> Collapse:
     """Checks whether the output depends on positive inputs when all weights are positive and masked.
 
-    `inputs` are the shape of one, or a list of batches as `schedules.shrink` takes them; tokens count by their
-    embeddings. Layers become weighted means of their inputs and normalisations nothing, so that no activation
+    `inputs` is the shape of one input, or a list of batches as for `schedules.shrink`; tokens count by their
+    embeddings. Layers become weighted means of their inputs and normalisations the identity, so that no activation
     saturates.
 
     >>> net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
@@ -58,15 +58,17 @@ def find_collapse(
         inputs = [torch.ones(1, *inputs)]
     fed = read_batches(inputs)[0]
     emptied = tuple(name for name, number in mask.counts().items() if not number)
-    dead = not _flows(net, mask, fed, forward)
+    dead = not _carries_flow(net, mask, fed, forward)
     alone = {name: Mask({name: mask[name]}) for name in emptied} if dead else {}
-    return Collapse(emptied, tuple(name for name, part in alone.items() if not _flows(net, part, fed, forward)), dead)
+    return Collapse(
+        emptied, tuple(name for name, part in alone.items() if not _carries_flow(net, part, fed, forward)), dead
+    )
 
 
 def describe_collapse(
     net: nn.Module, mask: Mask, inputs: Data = (), *, forward: Forward | None = None, skip: Sequence[str] = ()
 ) -> list[str]:
-    """One line for each way in which a mask does not do what its density suggests; without inputs fewer can be checked.
+    """One line for each way in which a mask does not do what its density suggests; without inputs fewer are checked.
 
     Emptied layers, an output that no longer depends on the input, and a notable share of parameters that the mask does
     not cover, other than those that `skip` names; biases and the parameters of norms do not count.
@@ -76,18 +78,20 @@ def describe_collapse(
     if len(inputs):
         try:
             collapse = find_collapse(net, mask, inputs, forward=forward)
-        except Exception as error:  # whatever the user's own code raises: a mask is an answer without this
+        except Exception as error:  # the user's code may raise anything; the mask is useful without this check
             reason = show_line(f"{type(error).__name__}: {error}", 200)
             unknown = f"whether the output still depends on the input could not be checked ({reason})"
     cut = [] if collapse is None else list(collapse.cut)
     rest = [name for name in emptied if name not in cut]
     lines = []
     if cut:
-        lines.append(f"{_list(cut, 'keeps', 'keep')} no weight and {'cuts' if len(cut) == 1 else 'cut'} the network")
+        lines.append(
+            f"{_list_names(cut, 'keeps', 'keep')} no weight and {'cuts' if len(cut) == 1 else 'cut'} the network"
+        )
     if rest:
         around = "; a skip connection bypasses " + ("it" if len(rest) == 1 else "them")
         alive = collapse is not None and not collapse.dead
-        lines.append(f"{_list(rest, 'keeps', 'keep')} no weight{around if alive else ''}")
+        lines.append(f"{_list_names(rest, 'keeps', 'keep')} no weight{around if alive else ''}")
     if collapse is not None and collapse.dead:
         lines.append("nothing flows from input to output, so the output is constant; raise the density or set a floor")
     if unknown:
@@ -100,19 +104,21 @@ def describe_collapse(
     if share > NOTABLE:
         largest = sorted(bare, key=lambda name: -bare[name].numel())
         kept = 1 - (mask.total - sum(mask.counts().values())) / total
-        what = f"{share:.0%} of the parameters are not covered by the mask: {_list(largest, 'stays', 'stay')} dense"
+        what = (
+            f"{share:.0%} of the parameters are not covered by the mask: {_list_names(largest, 'stays', 'stay')} dense"
+        )
         lines.append(f"{what}, so {kept:.2g} of all are kept; prune them with `also`, or exclude them with `skip`")
     return lines
 
 
-def _list(names: Sequence[str], one: str, many: str) -> str:
+def _list_names(names: Sequence[str], one: str, many: str) -> str:
     """At most three names and a verb."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"{', '.join(names[:3])}{more} {one if len(names) == 1 else many}"
 
 
 class _Traced(PositiveFlow):
-    """A positive flow that also begins at embeddings."""
+    """A positive flow that also starts at embeddings."""
 
     def __init__(self, net: nn.Module) -> None:
         super().__init__(net)
@@ -128,7 +134,7 @@ class _Traced(PositiveFlow):
         return found
 
 
-def _flows(net: nn.Module, mask: Mask, fed: Fed, forward: Forward | None) -> bool:
+def _carries_flow(net: nn.Module, mask: Mask, fed: Fed, forward: Forward | None) -> bool:
     generator = torch.Generator().manual_seed(0)
 
     def draw(item: Tensor) -> Tensor:
@@ -137,14 +143,14 @@ def _flows(net: nn.Module, mask: Mask, fed: Fed, forward: Forward | None) -> boo
         return (torch.rand(1, *item.shape[1:], generator=generator) / 4 + 0.25).to(item.device)
 
     with (
-        borrow(net, mask, "eval", generator, positive=True) as (twin, leaves),
+        borrow_network(net, mask, "eval", generator, positive=True) as (twin, leaves),
         _Traced(twin) as flow,
     ):
-        with torch.no_grad():  # an absolute value is a copy, so the network does not feel this
+        with torch.no_grad():  # an absolute value is a copy, so the network is not changed
             for name, leaf in leaves.items():
                 leaf.masked_fill_(~mask[name].to(leaf.device), 0)
             for module in twin.modules():
-                _calm(module)
+                _calm_layer(module)
         known = fit_batch(change_batch(fed, draw), next(iter(leaves.values())))
         known = change_batch(known, lambda item: item.requires_grad_() if item.is_floating_point() else item)
         outputs = find_logits(call_network(twin, known, forward))
@@ -156,8 +162,8 @@ def _flows(net: nn.Module, mask: Mask, fed: Fed, forward: Forward | None) -> boo
         return any(slope is not None and bool(slope.count_nonzero()) for slope in slopes)
 
 
-def _calm(module: nn.Module) -> None:
-    """Makes a layer a weighted mean and a normalisation nothing, so that nothing saturates or underflows."""
+def _calm_layer(module: nn.Module) -> None:
+    """Turns a layer into a weighted mean and a normalisation into the identity, to avoid saturation and underflow."""
     tensors = {**module._parameters, **module._buffers}
     weight, bias = tensors.get("weight"), tensors.get("bias")
     if isinstance(module, nn.modules.batchnorm._NormBase):

@@ -1,4 +1,4 @@
-"""Compilation of loops to machine code, once in a process and, where a folder can be written, once on a machine."""
+"""Compilation of loops to machine code, once per process or, if there is a writable folder, once per machine."""
 
 from collections.abc import Callable
 from functools import cache
@@ -8,8 +8,8 @@ LOOSE = {"contract", "reassoc", "arcp", "nsz"}  # no assumption that numbers are
 
 
 @cache
-def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
-    """The loop as machine code, which may change the order of sums.
+def compile_loop(loop: Callable[..., Any]) -> Callable[..., Any]:
+    """The loop compiled to machine code, which may change the order of sums.
 
     >>> def add(values):
     ...     total = 0.0
@@ -17,12 +17,12 @@ def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
     ...         total += value
     ...     return total
     >>> import numpy as np
-    >>> compiled(add)(np.array([1.0, 2.0]))
+    >>> compile_loop(add)(np.array([1.0, 2.0]))
     3.0
     """
-    from numba import njit  # half a second, so only for those who need it
+    from numba import njit  # importing it takes half a second, so only where it is needed
 
     try:
         return njit(cache=True, fastmath=LOOSE, error_model="numpy")(loop)
-    except RuntimeError:  # no folder for the cache can be written
+    except RuntimeError:  # no writable folder for the cache
         return njit(fastmath=LOOSE, error_model="numpy")(loop)

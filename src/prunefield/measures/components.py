@@ -8,7 +8,7 @@ from torch import Tensor
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 
 
 class Sources(NamedTuple):
@@ -20,10 +20,10 @@ class Sources(NamedTuple):
 
 
 class Components(NamedTuple):
-    """Filters (components, N) of the same subspace, in float64, and the share of the variance that it holds.
+    """Filters (components, N) of the same subspace, in float64, and the share of the variance that it explains.
 
-    `pca` has the directions of greatest variance; `ica` the most non-Gaussian ones; `mixed` whitens and rotates at
-    random, which is all that ICA can do with Gaussian data.
+    `pca`: the directions of greatest variance. `ica`: the most non-Gaussian directions. `mixed`: whitening and a random
+    rotation, which is all that ICA can find in Gaussian data.
     """
 
     pca: Tensor
@@ -35,8 +35,8 @@ class Components(NamedTuple):
 def find_components(x: Tensor, count: int, *, iterations: int, seed: int) -> Components:
     """PCA and FastICA of inputs (n, N) as in redman2025 (App. B), and their null.
 
-    ICA is done in the space of the first `count` principal components, which is what FastICA does itself; the
-    covariance is decomposed only once.
+    ICA is done in the space of the first `count` principal components, as FastICA itself would do, but the covariance
+    is decomposed only once.
 
     >>> x = torch.randn(500, 6, generator=torch.Generator().manual_seed(0)).double() ** 3
     >>> found = find_components(x, 3, iterations=200, seed=0)
@@ -66,7 +66,7 @@ def find_components(x: Tensor, count: int, *, iterations: int, seed: int) -> Com
 def find_sources(
     x: Tensor, count: int, *, iterations: int, seed: int, whiten: Literal["unit-variance", False] = "unit-variance"
 ) -> Sources:
-    """FastICA of scikit-learn on inputs (n, N): all components side by side, with its default contrast log cosh."""
+    """FastICA of scikit-learn on inputs (n, N): all components in parallel, with the default contrast log cosh."""
     from sklearn.decomposition import FastICA
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
@@ -86,23 +86,23 @@ def find_sources(
 
 
 def rate_locality(fields: Tensor) -> Tensor:
-    """How local a field is: pixels times Σe²/(Σe)², with the energy e = Σ_c w_c² of a pixel.
+    """How local a field is: the number of pixels times Σe²/(Σe)², where e = Σ_c w_c² is the energy of a pixel.
 
     Fields (n, channels, height, width) give (n,): 1 for a flat field, 2.25 for a product of two sinusoids, the number
-    of pixels for a single one.
+    of pixels for a single pixel.
 
     >>> one, flat = torch.zeros(3, 4, 4), torch.ones(3, 4, 4)
     >>> one[0, 2, 1] = -2
     >>> rate_locality(torch.stack([one, flat])).tolist()
     [16.0, 1.0]
     """
-    return _participate(fields.to(torch.float64))
+    return _compute_ipr(fields.to(torch.float64))
 
 
 def rate_periodicity(fields: Tensor) -> Tensor:
-    """How periodic a field is: the same measure for its energies over the frequencies of the cosine transform.
+    """How periodic a field is: `rate_locality` of its cosine transform.
 
-    Images have no periodic border, so a wave may end at any phase, which suits the cosine transform but not Fourier's.
+    Images are not periodic, so a wave may end at any phase, which suits the cosine transform but not Fourier's.
 
     >>> wave = torch.cos(torch.pi * 3 * (torch.arange(8) + 0.5) / 8)
     >>> rate_periodicity((wave[:, None] * torch.ones(8)).view(1, 1, 8, 8)).round(decimals=6).tolist()
@@ -110,9 +110,9 @@ def rate_periodicity(fields: Tensor) -> Tensor:
     """
     from scipy.fft import dctn
 
-    return _participate(torch.from_numpy(dctn(fields.to(torch.float64).numpy(), axes=(-2, -1), norm="ortho")))
+    return _compute_ipr(torch.from_numpy(dctn(fields.to(torch.float64).numpy(), axes=(-2, -1), norm="ortho")))
 
 
-def _participate(fields: Tensor) -> Tensor:
+def _compute_ipr(fields: Tensor) -> Tensor:
     energy = fields.square().sum(1).flatten(1)
-    return energy.shape[1] * participate(energy.sqrt())
+    return energy.shape[1] * compute_ipr(energy.sqrt())

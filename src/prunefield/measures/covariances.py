@@ -1,8 +1,8 @@
-"""Covariances and the amplifier of a sample, with as little noise as S1 and S2 allow, and their resamples.
+"""Covariances and the amplifier of a sample and its resamples, with as little noise as S1 and S2 allow.
 
-Sample covariances of N sites have N²/2 errors of 1/√n, and the flow of lufkin2024 (Eq. 5) adds them all up: a weakly
-curved amplifier loses against them. Where the data are translation invariant (S2) covariances are averages along the
-ring or torus, and lags whose average is within its noise are 0 (S1: far sites are nearly independent).
+Sample covariances of N sites have N²/2 errors of 1/√n, and the flow of lufkin2024 (Eq. 5) adds them all up, which
+can hide a weakly curved amplifier. If the data are translation invariant (S2), covariances are averages along the ring
+or torus, and lags whose average is within its noise are set to 0 (S1: distant sites are nearly independent).
 """
 
 import math
@@ -12,11 +12,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from prunefield.theory.amplifier import stretch
+from prunefield.theory.amplifier import invert_alg
 
-GROUPS = 500  # parts of a sample that are resampled in place of single examples where there are more of these
+GROUPS = 500  # largest number of parts of a sample that are resampled, instead of single examples
 BINS, KNOTS, CELLS = 500, 257, 2048
-FALSE = 0.01  # samples in which chance alone makes a lag count
+FALSE = 0.01  # share of samples in which a lag is kept by chance alone
 SAME = 3.0  # standard errors within which the variances of the two classes count as equal
 
 
@@ -47,7 +47,7 @@ def correlate_lags(x: Tensor) -> Lags:
 
 
 def measure_lengthscale(x: Tensor) -> float:
-    """Σ_d ρ(d)² over all lags d of centred examples (n, *grid), less what chance adds: 1 without correlations.
+    """Σ_d ρ(d)² over all lags d of centred examples (n, *grid), corrected for noise: 1 without correlations.
 
     ρ(d) is the average along the ring or torus, which has far less noise than the correlations of single pairs.
 
@@ -64,35 +64,35 @@ def measure_lengthscale(x: Tensor) -> float:
 def estimate_kernels(short: Lags | None, long: Lags, weights: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """Kernels (resamples, *grid) of Σ₀ and Σ₁ from lags and the weights of their groups.
 
-    A lag is 0 unless its average exceeds a number of standard errors that chance exceeds for one lag in 100 samples;
-    every resample decides again, so that doubt about a lag enters the answer. Variances that agree within 3 errors are
-    1 in both classes. Without `short` class 0 has no correlations.
+    A lag is 0 unless its average exceeds its threshold, which noise exceeds for one lag in 100 samples. Every resample
+    decides anew, so doubt about a lag enters the answer. Variances that agree within 3 standard errors are set to 1 in
+    both classes. Without `short`, class 0 has no correlations.
     """
-    kernels = [_truncate(lags, weight) for lags, weight in ((short, weights[0]), (long, weights[1])) if lags]
+    kernels = [_truncate_lags(lags, weight) for lags, weight in ((short, weights[0]), (long, weights[1])) if lags]
     if len(kernels) == 1:
         alone = torch.zeros_like(kernels[0])
         alone.view(len(alone), -1)[:, 0] = kernels[0].view(len(alone), -1)[:, 0]
         kernels.insert(0, alone)
-    if _agree(short, long):
+    if _lags_agree(short, long):
         kernels = [
             kernel / kernel.view(len(kernel), -1)[:, :1].view(-1, *(1,) * (kernel.ndim - 1)) for kernel in kernels
         ]
     return kernels[0], kernels[1]
 
 
-def _truncate(lags: Lags, weights: Tensor) -> Tensor:
+def _truncate_lags(lags: Lags, weights: Tensor) -> Tensor:
     found = lags.average(weights)
-    chance = torch.tensor(FALSE / found[0].numel(), dtype=torch.float64)  # a lag and its mirror image are one
+    chance = torch.tensor(FALSE / found[0].numel(), dtype=torch.float64)  # a lag equals its mirror image
     bound = -torch.special.ndtri(chance) * lags.estimate_errors()
     whole = lags.average(torch.ones(1, len(lags.counts), dtype=torch.float64))[0]
-    # A resample has the noise of the sample and as much of its own.
+    # A resample has the noise of the sample plus as much of its own.
     bound = torch.where(whole.abs() > bound, bound, math.sqrt(2) * bound)
     kept = found.abs() > bound
     kept.view(len(kept), -1)[:, 0] = True
     return found * kept
 
 
-def _agree(short: Lags | None, long: Lags) -> bool:
+def _lags_agree(short: Lags | None, long: Lags) -> bool:
     if short is None:
         return True
     means = [lags.average(torch.ones(1, len(lags.counts), dtype=torch.float64)).flatten()[0] for lags in (short, long)]
@@ -100,14 +100,15 @@ def _agree(short: Lags | None, long: Lags) -> bool:
     return abs(float(means[0] - means[1])) <= SAME * math.hypot(*map(float, errors))
 
 
-def shrink(x: Tensor, weights: Tensor) -> Tensor:
-    """The covariance of centred examples (n, N) of weights (n,), shrunk to its own diagonal as far as it is noise.
+def shrink_covariance(x: Tensor, weights: Tensor) -> Tensor:
+    """The covariance of centred examples (n, N) with weights (n,), shrunk towards its diagonal.
 
-    The share of shrinkage is that of Ledoit and Wolf: the mean squared error of the products over the squares of the
+    The shrinkage is that of Ledoit and Wolf: the mean squared error of the products divided by the squares of the
     sample covariances, both summed over pairs of different sites.
 
     >>> white = torch.randn(100, 50, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    >>> bool((shrink(white, torch.ones(100, dtype=torch.float64)) - torch.eye(50)).triu(1).abs().max() < 0.05)
+    >>> shrunk = shrink_covariance(white, torch.ones(100, dtype=torch.float64))
+    >>> bool((shrunk - torch.eye(50)).triu(1).abs().max() < 0.05)
     True
     """
     total = weights.sum()
@@ -121,14 +122,14 @@ def shrink(x: Tensor, weights: Tensor) -> Tensor:
 
 
 class Histogram(NamedTuple):
-    """The marginal law of |x|: a node for each bin, and how many values each group has in each, (groups, bins)."""
+    """The marginal distribution of |x|: a node for each bin, and the counts of each group, (groups, bins)."""
 
     nodes: Tensor
     counts: Tensor
 
 
 def count_values(x: Tensor) -> Histogram:
-    """The histogram of |x| for examples (n, …), finer in the tail, with the mean of each bin as its node."""
+    """The histogram of |x| for examples (n, …), finer in the tail; the node of a bin is its mean."""
     size, groups = x.flatten(1).abs(), min(len(x), GROUPS)
     every = size.flatten()[:: max(1, size.numel() // 1_000_000)].sort().values
     level = 1 - (1 - torch.arange(1, BINS, dtype=torch.float64) / BINS).square()
@@ -144,9 +145,9 @@ def count_values(x: Tensor) -> Histogram:
 
 
 def amplify_resamples(law: Histogram, weights: Tensor) -> Callable[[Tensor], Tensor]:
-    """φ (lufkin2024, Eq. 6) of each resample, made odd (S3) and of unit variance, for a of shape (resamples, …).
+    """φ (lufkin2024, Eq. 6) of each resample, symmetrised (S3) and with unit variance, for a of shape (resamples, …).
 
-    It is tabulated and interpolated, to about 1e-5.
+    It is tabulated and interpolated with an error of about 1e-5.
 
     >>> normal = torch.special.ndtri((torch.arange(10_000, dtype=torch.float64) + 0.5) / 10_000)[:, None]
     >>> law = count_values(normal)
@@ -157,7 +158,7 @@ def amplify_resamples(law: Histogram, weights: Tensor) -> Callable[[Tensor], Ten
     shares = weights @ law.counts
     shares = shares / shares.sum(1, keepdim=True)
     scale = (shares @ law.nodes.square()).sqrt()
-    slope = stretch(torch.linspace(0, math.pi / 2, KNOTS, dtype=torch.float64).sin()).clamp(max=1e12) / math.sqrt(2)
+    slope = invert_alg(torch.linspace(0, math.pi / 2, KNOTS, dtype=torch.float64).sin()).clamp(max=1e12) / math.sqrt(2)
     table = torch.empty(len(weights), KNOTS, dtype=torch.float64)
     for index, (share, size) in enumerate(zip(shares, scale, strict=True)):
         nodes = law.nodes / size

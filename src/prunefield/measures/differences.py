@@ -1,4 +1,4 @@
-"""Means over seeds with their intervals, and differences of two treatments with the smallest detectable one."""
+"""Means over seeds with their intervals, and paired differences with the smallest detectable difference."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from prunefield.core.errors import UsageError
 
 
 class Difference(NamedTuple):
-    """The mean difference, its 95 % interval, and the true difference that would be detected with 80 % probability."""
+    """The mean difference, its 95 % interval, and the difference that would be detected with 80 % probability."""
 
     mean: float
     low: float
@@ -22,25 +22,25 @@ class Difference(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A mean and its interval, which is NaN where there is only one value."""
+    """A mean and its interval, which is NaN for a single value."""
 
     mean: float
     low: float
     high: float
 
 
-def estimate(values: Sequence[float], *, level: float = 0.95) -> Estimate:
+def estimate_mean(values: Sequence[float], *, level: float = 0.95) -> Estimate:
     """x̄ ± t·s/√n with Student's t for n − 1 degrees of freedom.
 
-    >>> [round(number, 3) for number in estimate([1.0, 1.5, 0.5])]
+    >>> [round(number, 3) for number in estimate_mean([1.0, 1.5, 0.5])]
     [1.0, -0.242, 2.242]
     """
-    mean, error = _measure(values)
+    mean, error = _measure_mean(values)
     reach = _quantile(level, len(values)) * error
     return Estimate(mean, mean - reach, mean + reach)
 
 
-def _measure(values: Sequence[float]) -> tuple[float, float]:
+def _measure_mean(values: Sequence[float]) -> tuple[float, float]:
     """Mean and standard error, NaN for a single value."""
     n = len(values)
     mean = sum(values) / n
@@ -55,13 +55,15 @@ def _quantile(level: float, n: int) -> float:
     return float(stats.t.ppf((1 + level) / 2, n - 1)) if n > 1 else math.nan
 
 
-def compare(first: Sequence[float], second: Sequence[float], *, level: float = 0.95, power: float = 0.8) -> Difference:
+def compare_pairs(
+    first: Sequence[float], second: Sequence[float], *, level: float = 0.95, power: float = 0.8
+) -> Difference:
     """second − first, paired: d̄ ± t·s/√n with Student's t; the power is that of the t-test with the right sign.
 
-    The detectable difference δ solves P(T > t) = `power` for T noncentral with δ√n/s and n − 1 degrees of freedom, s
-    being the observed standard deviation.
+    The detectable difference δ solves P(T > t) = `power` for T noncentral t with parameter δ√n/s and n − 1 degrees of
+    freedom, where s is the observed standard deviation.
 
-    >>> found = compare([1.0, 2.0, 3.0], [2.0, 3.5, 3.5])
+    >>> found = compare_pairs([1.0, 2.0, 3.0], [2.0, 3.5, 3.5])
     >>> found.mean, round(found.low, 3), round(found.high, 3), found.n
     (1.0, -0.242, 2.242, 3)
     """
@@ -71,7 +73,7 @@ def compare(first: Sequence[float], second: Sequence[float], *, level: float = 0
     if n != len(second) or n < 2:
         raise UsageError(f"paired differences need two or more pairs (got {n} and {len(second)} values)")
     gaps = [b - a for a, b in zip(first, second, strict=True)]
-    (mean, low, high), (_, error), limit = estimate(gaps, level=level), _measure(gaps), _quantile(level, n)
+    (mean, low, high), (_, error), limit = estimate_mean(gaps, level=level), _measure_mean(gaps), _quantile(level, n)
 
     def excess(shift: float) -> float:
         return float(stats.nct.sf(limit, n - 1, shift)) - power

@@ -1,4 +1,4 @@
-"""User arrays as examples for a prediction: which sites and classes are used, and what is left out."""
+"""A user's arrays as examples for a prediction: which sites and classes are used, and what is left out."""
 
 import math
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from prunefield.measures.covariances import measure_lengthscale
 
 FEWEST = 100  # examples of a class
 SMALLEST = 4  # sites
-COLOURS = (1, 3, 4)  # lengths of a last axis that are taken for channels
+COLOURS = (1, 3, 4)  # lengths of a last axis that are taken as channels
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Inputs on a grid of one or two axes, with the mean 0 and the variance 1 over all sites and examples.
+    """Inputs on a grid of one or two axes, with mean 0 and variance 1 over all sites and examples.
 
     `short` and `long` (n, *grid) are the examples of the two classes, the latter with the longer lengthscale; without
-    labels `short` is None. `sites` (*grid) says where a site is in the flattened input of the user, `varies` (*grid)
-    which sites are not constant. `notes` are sentences on what was done; `labels` the two labels.
+    labels `short` is None. `sites` (*grid) is the position of each site in the user's flattened input, `varies` (*grid)
+    which sites are not constant. `notes` are sentences about what was done, `labels` the two labels.
     """
 
     short: Tensor | None
@@ -43,13 +43,13 @@ def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) 
     """Examples from an array (n, …) of any number type, labels (n,) of any kind or None, and the shape of one input.
 
     The shape is (N,), (height, width), (channels, height, width) or (height, width, channels) [default: that of x].
-    Of several channels the one that varies most is used; a border of constant inputs is cut off.
+    Only the channel that varies most is used; a border of constant inputs is cut off.
 
     >>> found = prepare_examples(np.random.default_rng(0).normal(size=(200, 8, 8, 3)))
     >>> found.grid, found.notes
     ((8, 8), ('channels are the last axis; of 3 channels only channel 2, which varies most, is used',))
     """
-    values = _read(x)
+    values = _read_numbers(x)
     shape = tuple(shape) if shape is not None else tuple(values.shape[1:])
     if math.prod(shape) * len(values) != values.numel() or not 1 <= len(shape) <= 3:
         raise UsageError(
@@ -66,9 +66,9 @@ def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) 
         raise UsageError(f"{wrong} of the inputs are not finite; leave those examples out or fill them in")
     sites = _choose_channel(flat, shape, notes)
     low, high = flat[:, sites.flatten()].amin(0), flat[:, sites.flatten()].amax(0)
-    sites, varies = _crop(sites, (low != high).view(sites.shape), notes)
+    sites, varies = _crop_sites(sites, (low != high).view(sites.shape), notes)
     chosen = flat[:, sites.flatten()].to(torch.float64).view(-1, *sites.shape)
-    chosen = chosen / chosen.abs().max()  # squares of very large or small numbers are not numbers
+    chosen = chosen / chosen.abs().max()  # squares of very large or small numbers overflow or underflow
     chosen = torch.where(varies, chosen - chosen[:, varies].mean(), 0.0)
     chosen = chosen / chosen[:, varies].var(0).mean().sqrt()
     _count_copies(flat, notes)
@@ -79,7 +79,8 @@ def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) 
 
 
 def has_channels_last(shape: Sequence[int]) -> bool:
-    """Whether an input of three axes has its channels last: that axis has 1, 3 or 4 of them, fewer than the first.
+    """Whether an input of three axes has its channels last: the last axis has length 1, 3 or 4 and is shorter than the
+    first.
 
     >>> has_channels_last((32, 32, 3)), has_channels_last((3, 32, 32)), has_channels_last((3, 4, 4))
     (True, False, False)
@@ -87,8 +88,8 @@ def has_channels_last(shape: Sequence[int]) -> bool:
     return len(shape) == 3 and shape[-1] in COLOURS and shape[0] > shape[-1]
 
 
-def _read(x: Any) -> Tensor:
-    """x as float32 where that is exact, else as float64."""
+def _read_numbers(x: Any) -> Tensor:
+    """x as float32 if that is exact, else as float64."""
     values = x.detach().cpu() if isinstance(x, Tensor) else np.asarray(x)
     if isinstance(values, np.ndarray):
         if values.dtype.kind not in "biuf":
@@ -118,8 +119,8 @@ def _choose_channel(flat: Tensor, shape: tuple[int, ...], notes: list[str]) -> T
     return sites if min(sites.shape) >= SMALLEST else sites.flatten()
 
 
-def _crop(sites: Tensor, varies: Tensor, notes: list[str]) -> tuple[Tensor, Tensor]:
-    """The smallest box that holds all sites that vary."""
+def _crop_sites(sites: Tensor, varies: Tensor, notes: list[str]) -> tuple[Tensor, Tensor]:
+    """The smallest box that contains all sites that vary."""
     constant, total = int((~varies).sum()), varies.numel()
     if total - constant < SMALLEST:
         raise UsageError(
@@ -139,7 +140,7 @@ def _crop(sites: Tensor, varies: Tensor, notes: list[str]) -> tuple[Tensor, Tens
 
 
 def _count_copies(flat: Tensor, notes: list[str]) -> None:
-    """A note where rows occur more than once: the certainty assumes independent rows."""
+    """Adds a note if rows occur more than once, because the certainty assumes independent rows."""
     keys = flat[:, :: max(1, flat.shape[1] // 64)].to(torch.float64)
     weights = torch.rand(keys.shape[1], dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     copies = len(flat) - len((keys @ weights).unique())

@@ -6,12 +6,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-ALARM = 2.33  # standard errors: one false alarm in 100 samples of an exponential tail, fewer of a lighter one
-UPPER = 4  # the highest quarter of the examples is the tail
+ALARM = 2.33  # standard errors: one false alarm in 100 samples with an exponential tail, fewer with a lighter one
+UPPER = 4  # the largest 1/UPPER of the examples are the tail
 
 
 class Excess(NamedTuple):
-    """κ − 3 with its interval; `tail` is the estimated shape of the tail: 1/α where P(|x| > u) falls as u^−α, else ≤ 0.
+    """κ − 3 with its interval; `tail` is the estimated tail shape: 1/α if P(|x| > u) falls as u^−α, else ≤ 0.
 
     `tail_error` is its standard error for an exponential tail.
     """
@@ -25,9 +25,10 @@ class Excess(NamedTuple):
 
     @property
     def doubtful(self) -> bool:
-        """Whether the tail is a power |x|^−α with α < 8: then the interval means nothing, as it needs an eighth moment.
+        """Whether the tail is a power |x|^−α with α < 8: the interval needs an eighth moment, so it is then
+        meaningless.
 
-        It is tested that the tail is heavier than exponential; plain Gaussian data pass in more than 98 % of samples.
+        The test is whether the tail is heavier than exponential; more than 98 % of Gaussian samples are not doubtful.
         """
         return self.tail > max(1 / 8, ALARM * self.tail_error)
 
@@ -42,10 +43,10 @@ class Excess(NamedTuple):
 
 
 def estimate_excess(values: Tensor, *, confidence: float = 0.95) -> Excess:
-    """κ − 3 = m₄/m₂² − 3 of all `values`, whose rows are independent while the values within one need not be.
+    """κ − 3 = m₄/m₂² − 3 of all `values`; rows are independent, values within a row need not be.
 
-    Shape (n, …): examples and their sites. The interval is that of a normal law whose variance is the mean square of
-    the rows' influence (u⁴ − m₄ − 4m₃u)/m₂² − 2m₄(u² − m₂)/m₂³, u = x − m₁, averaged over a row, divided by n.
+    Shape (n, …): examples and their sites. The interval is that of a normal distribution. Its variance is the mean
+    square, divided by n, of the influence (u⁴ − m₄ − 4m₃u)/m₂² − 2m₄(u² − m₂)/m₂³, u = x − m₁, averaged over a row.
 
     >>> seen = estimate_excess(torch.rand(20_000, 4, generator=torch.Generator().manual_seed(0)))
     >>> seen.low < -1.2 < seen.high, round(seen.value, 1), seen.doubtful
@@ -64,10 +65,10 @@ def estimate_excess(values: Tensor, *, confidence: float = 0.95) -> Excess:
 
 
 def shape_tail(maxima: Tensor) -> tuple[float, float]:
-    """The shape γ of the generalised Pareto law of the highest quarter of values (n,), and its error where γ = 0.
+    """The shape γ of a generalised Pareto law for the highest quarter of values (n,), and its error for γ = 0.
 
     By probability-weighted moments: γ = 2 − b₀/(b₀ − 2b₁), b₀ the mean excess and b₁ that weighted with 1 − p; the
-    error is √(4/3k). Largest values of independent examples are independent, whatever the sites of one are.
+    error is √(4/3k). The maxima of independent examples are independent, even if the sites of an example are not.
 
     >>> even = (torch.arange(4000, dtype=torch.float64) + 0.5) / 4000
     >>> abs(shape_tail(-even.log())[0]) < 0.01, round(shape_tail(even**-0.25)[0], 2)

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from prunefield.modules.borrowing import borrow
+from prunefield.modules.borrowing import borrow_network
 from prunefield.modules.calls import find_logits
-from prunefield.modules.naming import LAYERS, walk
+from prunefield.modules.naming import LAYERS, walk_modules
 
 
 def count_flops(net: nn.Module, x: Tensor, mask: Mapping[str, Tensor] | None = None) -> dict[str, int]:
-    """2·(kept weights)·(output places) of each layer's weight for the inputs `x`, by hooks on one forward pass.
+    """2·(kept weights)·(output positions) of each layer for the inputs `x`, by hooks on one forward pass.
 
-    A weight of a layer that the mask does not name is kept. Biases, normalisations and activations are not counted, and
-    there is no claim that hardware runs faster by as much.
+    Layers that the mask does not name are dense. Biases, normalisations and activations are not counted. Hardware need
+    not run faster by the same factor.
 
     >>> count_flops(nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(16, 2)), torch.ones(1, 1, 4, 4))
     {'0.weight': 288, '2.weight': 64}
@@ -29,10 +29,12 @@ def count_flops(net: nn.Module, x: Tensor, mask: Mapping[str, Tensor] | None = N
 
         return layer.register_forward_hook(add)
 
-    layers = {layer: name for name, layer in reversed(walk(net)) if isinstance(layer, LAYERS)}  # its first name
+    layers = {
+        layer: name for name, layer in reversed(walk_modules(net)) if isinstance(layer, LAYERS)
+    }  # under its first name
     handles = [follow(f"{name}.weight" if name else "weight", layer) for layer, name in layers.items()]
     try:
-        with borrow(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():
+        with borrow_network(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():
             call(x)
     finally:
         for handle in handles:

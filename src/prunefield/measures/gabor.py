@@ -6,19 +6,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-ANGLES = 8  # orientations, and
-WAVES = (0.05, 0.09, 0.16, 0.28)  # frequencies in cycles per pixel, of the filters among which a fit begins
-SHARES = (0.06, 0.12, 0.24)  # widths of their envelopes over the longer edge; the best filter of each is a start
+# The bank of filters among which a fit begins; the best filter of each envelope is a start.
+ANGLES = 8  # number of orientations
+WAVES = (0.05, 0.09, 0.16, 0.28)  # frequencies in cycles per pixel
+SHARES = (0.06, 0.12, 0.24)  # widths of the envelopes, relative to the longer edge
 NARROW, SLOWEST, FASTEST = 0.5, 0.01, 0.5  # bounds: σ in pixels, cycles per pixel
-STILL = 1e-6  # a step that changes the cost by a smaller share is the last one
+STILL = 1e-6  # a step with a smaller relative change of the cost is the last one
 
 
 class Gabors(NamedTuple):
     """A exp(−x′²/2σ∥² − y′²/2σ⊥²) cos(2πfx′ + φ) + const. of each unit, (units,) in float64; NaN for a flat field.
 
-    x′ runs along the wave, at `orientation` θ in [0, π) to the x axis (columns; y is rows, downwards), from the centre
-    (`x`, `y`), in pixels; stripes are perpendicular to it. `frequency` is in cycles per pixel, `phase` in (−π, π],
-    `along` = σ∥, `across` = σ⊥, `explained` the share of the field's variance.
+    x′ runs along the wave, at `orientation` θ in [0, π) to the x axis (columns; y is rows, downwards), measured from
+    the centre (`x`, `y`) in pixels; stripes are perpendicular to it. `frequency` is in cycles per pixel, `phase` in
+    (−π, π], `along` = σ∥, `across` = σ⊥, `explained` the share of the field's variance.
     """
 
     orientation: Tensor
@@ -75,8 +76,8 @@ def find_preference(fields: Tensor) -> Preference:
 def fit_gabors(fields: Tensor, *, iterations: int = 60) -> Gabors:
     """Least-squares fits of a Gabor function and a constant to each field (units, height, width).
 
-    Every unit begins at the best filters of a bank, one for each envelope, found by FFT at all places; from there
-    Levenberg–Marquardt, all units at once, and the best result is kept.
+    Every unit starts from the best filters of a bank, one for each envelope, found by FFT at all positions. Then
+    Levenberg–Marquardt is run on all units at once, and the best result is kept.
 
     >>> y, x = torch.meshgrid(torch.arange(24.0), torch.arange(24.0), indexing="ij")
     >>> field = torch.exp(-((x - 10) ** 2 + (y - 13) ** 2) / 32) * torch.cos(0.9 * (x - 10))
@@ -91,12 +92,12 @@ def fit_gabors(fields: Tensor, *, iterations: int = 60) -> Gabors:
     columns = torch.full((9, len(fields)), torch.nan, dtype=torch.float64)
     if bool(there.any()):
         chosen = fields[there] / total[there].sqrt()[:, None, None]
-        ends = [_descend(chosen, start, iterations) for start in _begin(chosen)]
+        ends = [_descend_fits(chosen, start, iterations) for start in _choose_starts(chosen)]
         costs = torch.stack([cost for _, cost in ends])
         cost, best = costs.min(0)
         theta = torch.stack([end for end, _ in ends])[best, torch.arange(len(best))]
         x, y, turn, wave, along, across, a, b = theta.unbind(1)
-        # θ and θ + π are the same wave with the sign of x′ turned.
+        # θ and θ + π are the same wave with the sign of x′ flipped.
         b = torch.where(turn % (2 * math.pi) >= math.pi, -b, b)
         size = torch.hypot(a, b) * total[there].sqrt()
         found = (turn % math.pi, wave.exp(), torch.atan2(-b, a), x, y, along.exp(), across.exp(), size, 1 - cost)
@@ -104,12 +105,12 @@ def fit_gabors(fields: Tensor, *, iterations: int = 60) -> Gabors:
     return Gabors(*columns)
 
 
-def _begin(fields: Tensor) -> list[Tensor]:
+def _choose_starts(fields: Tensor) -> list[Tensor]:
     """Parameters (units, 8) of the best filter of the bank, for each envelope."""
     height, width = fields.shape[1:]
     size = (2 * height, 2 * width)
     spectrum = torch.fft.fft2(fields.to(torch.complex64), s=size)
-    y, x = (torch.fft.fftfreq(n, 1 / n) for n in size)  # pixels from the middle of a filter
+    y, x = (torch.fft.fftfreq(n, 1 / n) for n in size)  # pixels from the centre of a filter
     starts = []
     for share in SHARES:
         sigma = max(share * max(height, width), 1.0)
@@ -132,7 +133,7 @@ def _begin(fields: Tensor) -> list[Tensor]:
     return starts
 
 
-def _descend(fields: Tensor, theta: Tensor, iterations: int) -> tuple[Tensor, Tensor]:
+def _descend_fits(fields: Tensor, theta: Tensor, iterations: int) -> tuple[Tensor, Tensor]:
     """Levenberg–Marquardt from θ (units, 8); the parameters and the squared residual."""
     theta = theta.clone()
     cost = torch.full((len(fields),), torch.inf, dtype=torch.float64)
@@ -143,7 +144,7 @@ def _descend(fields: Tensor, theta: Tensor, iterations: int) -> tuple[Tensor, Te
     low = torch.tensor([-1, -1, -torch.inf, math.log(SLOWEST), *2 * [math.log(NARROW)], *2 * [-torch.inf]])
     high = torch.tensor([longest, longest, torch.inf, math.log(FASTEST), *2 * [math.log(longest)], *2 * [torch.inf]])
     for _ in range(iterations):
-        model, jacobian = _model(trial, fields.shape[1], fields.shape[2])
+        model, jacobian = _evaluate_gabors(trial, fields.shape[1], fields.shape[2])
         gap = fields[live].flatten(1) - model
         new = gap.square().sum(1)
         better, gain = new <= cost[live], (cost[live] - new) / new.clamp(min=1e-30)
@@ -164,7 +165,7 @@ def _descend(fields: Tensor, theta: Tensor, iterations: int) -> tuple[Tensor, Te
     return theta, cost
 
 
-def _model(theta: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
+def _evaluate_gabors(theta: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
     """The Gabor functions without their means, (units, pixels), and their slopes in θ, (units, 8, pixels)."""
     rows = torch.arange(height, dtype=torch.float64).repeat_interleave(width)
     columns = torch.arange(width, dtype=torch.float64).repeat(height)

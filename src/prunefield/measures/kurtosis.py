@@ -7,7 +7,7 @@ from prunefield.core.errors import UsageError
 
 
 def kurtosis(values: Tensor) -> Tensor:
-    """m4/m2² of every column, with population moments (redman2025, eq. 4, with the E that its denominator lacks).
+    """m4/m2² of every column, with population moments (redman2025, eq. 4, with the E missing in its denominator).
 
     Values (n, units) give (units,) in float64; a column without variance gives NaN.
 
@@ -18,7 +18,7 @@ def kurtosis(values: Tensor) -> Tensor:
     centred = values - values.mean(0)
     square = centred.square()
     second, fourth = square.mean(0), square.square().mean(0)
-    rounding = (1e-12 * values.abs().amax(0)).square()  # what the mean of equal numbers may leave behind
+    rounding = (1e-12 * values.abs().amax(0)).square()  # rounding error of the mean of equal numbers
     return torch.where(second > rounding, fourth / second.square(), torch.nan)
 
 
@@ -37,7 +37,7 @@ def gaussian_kurtosis(n: int) -> float:
 
 
 def correct_kurtosis(kurtosis: Tensor, n: int) -> Tensor:
-    """3 + k₄/k₂² from m4/m2² of n numbers: with the k-statistics a Gaussian has 3 on average, however few they are.
+    """3 + k₄/k₂² from m4/m2² of n numbers: with k-statistics a Gaussian has 3 on average, for any n.
 
     k₄/k₂² = (n − 1)/((n − 2)(n − 3))·((n + 1)(m4/m2² − 3) + 6); n must be at least 4.
 

@@ -5,15 +5,15 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def lonely(masks: Tensor) -> Tensor:
-    """The share of a unit's kept inputs none of whose eight neighbours in the same channel is kept.
+def find_lonely_share(masks: Tensor) -> Tensor:
+    """The share of a unit's kept inputs with none of their eight neighbours in the same channel kept.
 
     Masks (units, channels, height, width) give (units,) in float64; NaN for a unit that keeps nothing. Random masks
     with density p have (1 − p)⁸ far from the border.
 
     >>> line, dot = torch.eye(4)[None], torch.zeros(1, 4, 4)
     >>> dot[0, 0, 3] = 1
-    >>> lonely(torch.stack([line, line + dot])).tolist()
+    >>> find_lonely_share(torch.stack([line, line + dot])).tolist()
     [0.0, 0.2]
     """
     kept = masks.to(torch.float64)

@@ -8,9 +8,9 @@ from torch import Tensor
 from prunefield.measures.cavity import score_weights
 from prunefield.measures.gabor import find_preference, flatten_fields
 from prunefield.measures.kurtosis import kurtosis, kurtosis_per_class
-from prunefield.measures.localisation import participate
-from prunefield.measures.patches import lonely
-from prunefield.measures.widths import bounds, correlate_sizes, fit_gaussians, measure_widths
+from prunefield.measures.localisation import compute_ipr
+from prunefield.measures.patches import find_lonely_share
+from prunefield.measures.widths import bound_widths, correlate_sizes, fit_gaussians, measure_widths
 
 
 def describe_fields(weight: Tensor, mask: Tensor, shape: Sequence[int]) -> dict[str, Tensor]:
@@ -30,12 +30,12 @@ def describe_fields(weight: Tensor, mask: Tensor, shape: Sequence[int]) -> dict[
     fields, masks = (weight * mask).view(-1, *whole), mask.view(-1, *whole)
     dense = bool(mask.all())
     fit, prefix = (fit_gaussians(correlate_sizes(fields)), "weight_") if dense else (measure_widths(masks), "")
-    narrow, wide = bounds(whole[1:])
+    narrow, wide = bound_widths(whole[1:])
     found = {"kept": mask.sum(1).double()}
     for name, width in ((f"{prefix}width_x", fit.width_x), (f"{prefix}width_y", fit.width_y)):
         found[name] = torch.where((width > 1.001 * narrow) & (width < 0.999 * wide), width, torch.nan)
-    found["ipr"] = participate((weight * mask).double())
-    found["lonely"] = lonely(masks)
+    found["ipr"] = compute_ipr((weight * mask).double())
+    found["lonely"] = find_lonely_share(masks)
     found["selectivity"] = find_preference(flatten_fields(fields)).selectivity
     for name in (f"{prefix}width_y", "selectivity") if len(shape) == 1 else ():
         del found[name]

@@ -13,7 +13,7 @@ from prunefield.core.errors import UsageError
 from prunefield.measures.covariances import measure_lengthscale
 from prunefield.measures.examples import Examples, has_channels_last, prepare_examples
 from prunefield.measures.excess import Excess, estimate_excess
-from prunefield.measures.localisation import locate, participate, separate
+from prunefield.measures.localisation import compute_ipr, locate_peak, measure_ring_distance
 from prunefield.measures.resampling import flow_on_sites, flow_on_torus
 from prunefield.measures.stimulus import (
     Answer,
@@ -147,7 +147,7 @@ def predict(
     assert long is not None
     found = (flow_on_torus if torus else flow_on_sites)(short, long, start, time, count, stream)
 
-    narrow = participate(found.straight) / participate(found.fields)
+    narrow = compute_ipr(found.straight) / compute_ipr(found.fields)
     verdicts = [judge(ratios) for ratios in narrow]
     leaning = verdicts[0]
     agreeing = verdicts[1:].count(leaning)
@@ -161,11 +161,11 @@ def predict(
         properties[FORCE] = force = probe_force(part, *shapes, shifts=torus)
         if not force.met:
             notes += ("Eq. 5 gives local fields, but the data do not show the force that it predicts",)
-    if float(participate(found.straight[0]).quantile(0.5)) > 6 / len(start[0]):
+    if float(compute_ipr(found.straight[0]).quantile(0.5)) > 6 / len(start[0]):
         notes += ("the covariances alone make narrow fields here; the answer is whether φ makes them narrower",)
     answer = leaning if certainty >= CERTAIN and (force is None or force.met) else "undecided"
     size = len(long) + (0 if short is None else len(short))
-    inside = torch.nonzero(examples.varies)[locate(found.fields)]
+    inside = torch.nonzero(examples.varies)[locate_peak(found.fields)]
     fields = torch.zeros(inits, math.prod(examples.shape), dtype=torch.float64)
     sites = examples.sites[examples.varies]
     fields[:, sites] = found.fields[0]
@@ -180,10 +180,10 @@ def predict(
         properties=properties,
         excess=estimate_excess(long),
         fields=fields,
-        widths=1 / participate(found.fields[0]),
-        straight=1 / participate(found.straight[0]),
-        concentration=participate(found.fields[0]) * len(sites),
-        peaks=locate(fields),
+        widths=1 / compute_ipr(found.fields[0]),
+        straight=1 / compute_ipr(found.straight[0]),
+        concentration=compute_ipr(found.fields[0]) * len(sites),
+        peaks=locate_peak(fields),
         steadiness=(_separate(inside[1:], inside[0], examples.grid) <= 1).double().mean(0),
         lengthscale=measure_lengthscale(examples.long),
         covariances=found.rows,
@@ -259,4 +259,6 @@ def _thin(examples: Examples, most: int) -> tuple[Examples, tuple[str, ...]]:
 
 def _separate(first: Tensor, second: Tensor, grid: Sequence[int]) -> Tensor:
     """The distance of sites on a ring or torus, positions being (…, axes): the larger of those along the axes."""
-    return torch.stack([separate(first[..., axis], second[..., axis], size) for axis, size in enumerate(grid)]).amax(0)
+    return torch.stack(
+        [measure_ring_distance(first[..., axis], second[..., axis], size) for axis, size in enumerate(grid)]
+    ).amax(0)

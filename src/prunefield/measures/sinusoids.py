@@ -24,11 +24,11 @@ class Sinusoid(NamedTuple):
 
 
 def fit_sinusoid(weights: Tensor, frequency: int | None = None, *, intercept: bool = False) -> Sinusoid:
-    """The least-squares sinusoid of one whole frequency for each field of `weights`, shape (…, N).
+    """The least-squares sinusoid of one integer frequency for each field of `weights`, shape (…, N).
 
-    Without a `frequency` the best of 0, 1, …, N/2 is taken; 0 is a constant, and so b = 0 there. With an `intercept`
-    c is fitted too and the frequency is at least 1; otherwise c = 0. The fit is the projection on one Fourier mode, or
-    on two; for a field that is zero everywhere the error is NaN.
+    Without `frequency` the best of 0, 1, …, N/2 is taken; 0 is a constant, so b = 0 there. With `intercept`, c is also
+    fitted and the frequency is at least 1; otherwise c = 0. The fit is the projection onto one Fourier mode, or two;
+    for a field that is zero everywhere the error is NaN.
 
     >>> site = torch.arange(40, dtype=torch.float64)
     >>> field = 3 * torch.sin(2 * math.pi * 5 * site / 40) + 1e-3
@@ -41,7 +41,7 @@ def fit_sinusoid(weights: Tensor, frequency: int | None = None, *, intercept: bo
     fields = weights.to(torch.float64)
     size = fields.shape[-1]
     modes = torch.fft.rfft(fields) / size
-    modes[..., 1 : (size + 1) // 2] *= 2  # all but the constant and the alternating field stand for ±k
+    modes[..., 1 : (size + 1) // 2] *= 2  # each mode except the constant and the alternating one stands for ±k
     constant = modes[..., 0].real.clone() if intercept else torch.zeros_like(modes[..., 0].real)
     if intercept:
         modes[..., 0] = 0

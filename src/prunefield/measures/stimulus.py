@@ -1,9 +1,9 @@
 """Whether a sample has the stimulus properties of lufkin2024 (§2.2): S1 weak dependence, S2 translation invariance, S3
 sign symmetry.
 
-Each function takes a sample of fields, shape (n, *shape) with one or two axes of a ring or a torus, and tests the
-property in some moments; no test of finitely many can be complete. Examples are independent, sites are not, so every
-standard error comes from the scatter between examples. `p` is that of the largest of all z-scores, by Bonferroni.
+Each function takes a sample of fields of shape (n, *shape), on a ring or a torus, and tests the property in some
+moments; no finite number of tests can be complete. Examples are independent, sites are not, so every standard error
+comes from the scatter between examples. `p` is the p-value of the largest z-score, by Bonferroni.
 """
 
 import math
@@ -15,11 +15,11 @@ from torch import Tensor
 
 from prunefield.core.errors import UsageError
 
-FAR = 0.1  # the dependence at the greatest distance that is called weak, as a share of that of a site with itself
+FAR = 0.1  # largest correlation at the greatest distance that counts as weak
 
 
 class Answer(NamedTuple):
-    """What a test found: its largest |z|, the p-value of that, an effect without unit, and whether it is `met`."""
+    """The result of a test: the largest |z|, its p-value, a dimensionless effect, and whether the property is `met`."""
 
     z: float
     p: float
@@ -30,21 +30,21 @@ class Answer(NamedTuple):
 def probe_dependence(x: Tensor, *, level: float = 1e-3) -> Answer:
     """S1: are sites at the greatest distance nearly independent, in value, in size and in sign?
 
-    The effect is the largest correlation over sites half a ring apart of x, |x| and the sign of x, which are 0 under
-    independence. S1 is a limit of large N: it is met unless a correlation is significantly above 0.1.
+    The effect is the largest correlation between sites half a ring apart, of x, |x| and the sign of x; under
+    independence all are 0. S1 is a statement about large N: it is met unless a correlation is significantly above 0.1.
 
     >>> stream = torch.Generator().manual_seed(0)
     >>> white = torch.randn(2000, 20, generator=stream)
     >>> probe_dependence(white).met, probe_dependence(white * torch.rand(2000, 1, generator=stream)).met
     (True, False)
     """
-    x = _prepare(x)
+    x = _prepare_sites(x)
     axes = tuple(range(1, x.ndim))
     found = []
     for values in (x - x.mean(0), x.abs(), x.sign()):
         centred = values - values.mean(0)
         variance = centred.square().mean()
-        if variance > 1e-12:  # the size of a spin is constant
+        if variance > 1e-12:  # |x| is constant for spins
             opposite = centred.roll([x.shape[axis] // 2 for axis in axes], axes)
             pairs = (centred * opposite).flatten(1)
             used = (pairs != 0).any(0)  # a constant site has no correlations
@@ -53,7 +53,7 @@ def probe_dependence(x: Tensor, *, level: float = 1e-3) -> Answer:
     effect = float(products.mean(0).abs().max())
     error = products.std(0) / math.sqrt(len(x))
     z = (products.mean(0).abs() - FAR) / error
-    p = _bound(z.max().clamp(min=0).item(), len(z))
+    p = _bound_p_value(z.max().clamp(min=0).item(), len(z))
     return Answer(float(z.max()), p, effect, bool(z.max() <= 0 or p >= level))
 
 
@@ -66,11 +66,13 @@ def probe_translation(x: Tensor, *, level: float = 1e-3) -> Answer:
     >>> probe_translation(white).met, probe_translation(white * torch.linspace(1, 2, 20)).met
     (True, False)
     """
-    x = _prepare(x)
-    # Bounded values have all moments; else one large value among heavy tails would stand for a whole site.
-    y = _tame(x)
+    x = _prepare_sites(x)
+    # Bounded values have all moments; with heavy tails one large value would otherwise dominate a site.
+    y = _squash_values(x)
     products = [y, y.square(), *(y * y.roll(step, axis) for axis in range(1, x.ndim) for step in (1, 2, 4))]
-    return _judge(((part - part.mean(tuple(range(1, x.ndim)), keepdim=True)).flatten(1) for part in products), level)
+    return _test_means(
+        ((part - part.mean(tuple(range(1, x.ndim)), keepdim=True)).flatten(1) for part in products), level
+    )
 
 
 def probe_sign(x: Tensor, *, level: float = 1e-3) -> Answer:
@@ -80,16 +82,16 @@ def probe_sign(x: Tensor, *, level: float = 1e-3) -> Answer:
     >>> probe_sign(white).met, probe_sign(white + 0.1).met, probe_sign(white.exp() - white.exp().mean()).met
     (True, False, False)
     """
-    x = _prepare(x)
-    # Bounded odd functions of a value have a mean of 0 exactly if S3 holds, however heavy the tails.
+    x = _prepare_sites(x)
+    # If S3 holds, bounded odd functions have a mean of exactly 0, however heavy the tails.
     scale = x.square().mean().sqrt()
     y = x / (x.abs() + scale)
     products = [y, y**3]
     for axis in range(1, x.ndim):
         products += [y * y.roll(1, axis) * y.roll(2, axis), y * y.roll(1, axis).square()]
     parts = [part.flatten(1) for part in products]
-    # Averages over sites see what is the same everywhere, single sites what is not.
-    return _judge([*parts, torch.stack([part.mean(1) for part in parts], 1)], level)
+    # Averages over sites detect what is the same everywhere, single sites what is not.
+    return _test_means([*parts, torch.stack([part.mean(1) for part in parts], 1)], level)
 
 
 def probe_means(first: Tensor, second: Tensor, *, level: float = 1e-3) -> Answer:
@@ -99,13 +101,13 @@ def probe_means(first: Tensor, second: Tensor, *, level: float = 1e-3) -> Answer
     >>> probe_means(white[:900], white[900:]).met, probe_means(white[:900], white[900:] + 0.5).met
     (True, False)
     """
-    return _contrast(first.flatten(1), second.flatten(1), level)
+    return _compare_means(first.flatten(1), second.flatten(1), level)
 
 
 def probe_classes(first: Tensor, second: Tensor, *, level: float = 1e-3) -> Answer:
     """Do two classes differ at all: in the mean of a site, in squares, or in products of neighbours?
 
-    It is met if they do. Products are averaged over sites.
+    `met` means that they do. Products are averaged over sites.
 
     >>> white = torch.randn(2000, 20, generator=torch.Generator().manual_seed(0))
     >>> probe_classes(white[:900], white[900:]).met, probe_classes(white[:900], white[900:].cumsum(1)).met
@@ -118,17 +120,17 @@ def probe_classes(first: Tensor, second: Tensor, *, level: float = 1e-3) -> Answ
         products = [y.square(), *(y * y.roll(step, axis) for axis in range(1, x.ndim) for step in (1, 2, 4))]
         return torch.cat([torch.stack([part.flatten(1).mean(1) for part in products], 1), y.flatten(1)], 1)
 
-    found = _contrast(describe(first), describe(second), level)
+    found = _compare_means(describe(first), describe(second), level)
     return found._replace(met=not found.met)
 
 
 def probe_force(x: Tensor, fields: Tensor, pull: Tensor, force: Tensor, *, shifts: bool) -> Answer:
-    """Does Eq. 5 hold at `fields` (inits, *grid): is E[x sign(w·x)], over examples (n, *grid) of class 1, what φ says?
+    """Does Eq. 5 hold at `fields` (inits, *grid): is E[x sign(w·x)], over examples (n, *grid) of class 1, given by φ?
 
-    `pull` (inits, *grid) is Σ₁w/√(wᵀΣ₁w), and `force` by how much φ exceeds √(2/π) times that. The effect is the share
-    of the force that the examples show: 1 where Eq. 5 holds and 0 for elliptical data, on which no force acts however
-    curved φ is. It is met if the share is above 0 with 95 % certainty. With `shifts` every shift of a field along the
-    ring or torus counts, as S2 allows.
+    `pull` (inits, *grid) is Σ₁w/√(wᵀΣ₁w), and `force` is the excess of φ over √(2/π) times that. The effect is the
+    share of the force that the examples show: 1 if Eq. 5 holds and 0 for elliptical data, for which there is no force
+    however curved φ is. It is met if the share is above 0 with 95 % certainty. With `shifts`, all shifts of a field
+    along the ring or torus are used, as S2 allows.
     """
     axes, values = tuple(range(1, x.ndim)), []
     spectrum = torch.fft.rfftn(x, dim=axes) if shifts else None
@@ -149,7 +151,7 @@ def probe_force(x: Tensor, fields: Tensor, pull: Tensor, force: Tensor, *, shift
     return Answer(z, p, value, p < 0.05)
 
 
-def _contrast(first: Tensor, second: Tensor, level: float) -> Answer:
+def _compare_means(first: Tensor, second: Tensor, level: float) -> Answer:
     """Tests that the columns of two samples have equal means."""
     spreads = [part.var(0) for part in (first, second)]
     error = (spreads[0] / len(first) + spreads[1] / len(second)).sqrt()
@@ -157,11 +159,11 @@ def _contrast(first: Tensor, second: Tensor, level: float) -> Answer:
     gap = (first.mean(0) - second.mean(0)).abs()[varies]
     z = gap / error[varies]
     effect = gap / ((spreads[0] + spreads[1]) / 2).sqrt()[varies]
-    p = _bound(float(z.max()), len(z))
+    p = _bound_p_value(float(z.max()), len(z))
     return Answer(float(z.max()), p, float(effect.max()), p >= level)
 
 
-def _prepare(x: Tensor) -> Tensor:
+def _prepare_sites(x: Tensor) -> Tensor:
     if x.ndim not in (2, 3) or len(x) < 50 or min(x.shape[1:]) < 4:
         raise UsageError(f"a sample has the shape (n, N) or (n, N, N), n ≥ 50 and N ≥ 4 (got {tuple(x.shape)})")
     if not bool(x.isfinite().all()):
@@ -172,14 +174,14 @@ def _prepare(x: Tensor) -> Tensor:
     return x
 
 
-def _tame(x: Tensor) -> Tensor:
-    """x pressed into (−1, 1) by one function for all sites."""
+def _squash_values(x: Tensor) -> Tensor:
+    """x squashed into (−1, 1) by the same function at all sites."""
     centred = x - x.mean()
     return centred / (centred.abs() + centred.square().mean().sqrt())
 
 
-def _judge(parts: Iterable[Tensor], level: float) -> Answer:
-    """Tests that every column of every part, shape (n, columns), has the mean 0."""
+def _test_means(parts: Iterable[Tensor], level: float) -> Answer:
+    """Tests that every column of every part, shape (n, columns), has mean 0."""
     scores, effects = [], []
     for part in parts:
         mean, spread = part.mean(0), part.std(0)
@@ -189,10 +191,10 @@ def _judge(parts: Iterable[Tensor], level: float) -> Answer:
     z = torch.cat(scores)
     if not len(z):
         return Answer(0.0, 1.0, 0.0, True)
-    p = _bound(float(z.max()), len(z))
+    p = _bound_p_value(float(z.max()), len(z))
     return Answer(float(z.max()), p, float(torch.cat(effects).max()), p >= level)
 
 
-def _bound(z: float, count: int) -> float:
+def _bound_p_value(z: float, count: int) -> float:
     """Bonferroni's p-value of the largest of `count` two-sided z-scores."""
     return min(1.0, count * math.erfc(z / math.sqrt(2)))

@@ -1,8 +1,8 @@
-"""Files of torch.save, checked before torch reads them: nothing in them is executed or exhausts the memory.
+"""Files of torch.save, checked before torch reads them, so that they cannot execute code or exhaust the memory.
 
-`torch.load(weights_only=True)` executes nothing unknown, but it believes what a file claims: lengths of storages,
-shapes of tensors, how far a packed part unpacks. Here the file's pickle is read with stand-ins for everything, which
-take no memory, and what it claims is compared with what is there.
+`torch.load(weights_only=True)` executes nothing unknown, but it trusts the sizes in a file: lengths of storages, shapes
+of tensors, sizes of unpacked parts. Here the file's pickle is read with stand-ins for everything, which take no memory,
+and the sizes it claims are compared with the sizes it has.
 """
 
 import io
@@ -19,12 +19,12 @@ from prunefield.data.arrays import open_zip
 from prunefield.data.pickles import Reader
 
 WIDTHS = {"Double": 8, "Long": 8, "ComplexFloat": 8, "ComplexDouble": 16, "Float": 4, "Int": 4, "QInt32": 4}
-WIDTHS |= {"Half": 2, "BFloat16": 2, "Short": 2}  # bytes of a number; 1 of any other
+WIDTHS |= {"Half": 2, "BFloat16": 2, "Short": 2}  # bytes of a number; 1 for any other
 TAR = 512  # bytes of a header
 
 
 def check_torch_file(path: Path) -> None:
-    """Refuses a file that claims more than it has, or that would do more than make tensors."""
+    """Refuses a file that claims more than it contains, or that would do more than create tensors."""
     stored = count_stored(path)
     with path.open("rb") as file:
         begin = file.read(TAR)
@@ -51,7 +51,7 @@ def check_torch_file(path: Path) -> None:
 
 
 def _survey_old(file: IO[bytes]) -> "_Survey":
-    """Before torch 1.6: a mark, a version and facts of the system, then what was saved, then the numbers."""
+    """The format before torch 1.6: a magic number, a version, system information, the saved object, the numbers."""
     for _ in range(3):
         _Survey(file).load()
     found = _Survey(file)
@@ -60,7 +60,7 @@ def _survey_old(file: IO[bytes]) -> "_Survey":
 
 
 def _is_tar(begin: bytes) -> bool:
-    """Older still, and torch would unpack it."""
+    """Whether it is a tar, an even older format, which torch would unpack."""
     try:
         tarfile.TarInfo.frombuf(begin, "utf-8", "surrogateescape")
     except tarfile.HeaderError:
@@ -69,7 +69,7 @@ def _is_tar(begin: bytes) -> bool:
 
 
 class _Made:
-    """Stands for whatever a name in a pickle makes when it is called."""
+    """Stands for whatever a name in a pickle creates when called."""
 
     def __init__(self, *_: object) -> None: ...
 
@@ -86,7 +86,7 @@ class _Table(dict):
 
 
 class _Everything(Mapping[tuple[str, str], Any]):
-    """A stand-in for each name that torch may know; torch refuses those that it does not."""
+    """A stand-in for every name that torch may know; torch itself refuses the others."""
 
     def __init__(self, survey: "_Survey") -> None:
         self._survey = survey
@@ -114,7 +114,7 @@ _SIZED = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebui
 
 
 class _Survey(Reader):
-    """Remembers the bytes of each storage, and those of all tensors in float32."""
+    """Records the bytes of each storage, and those of all tensors in float32."""
 
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__(file, _Everything(self), (str, bytes, int, float, type(None)))

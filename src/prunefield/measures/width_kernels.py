@@ -1,25 +1,27 @@
-"""The compiled loop of the Gaussian fits: every unit takes as many steps as it needs, and its field stays in cache."""
+"""The compiled loop of the Gaussian fits: a unit takes as many steps as it needs while its field is in the cache."""
 
 import math
 
 import numpy as np
 
-from prunefield.measures.compilation import compiled
+from prunefield.measures.compilation import compile_loop
 
 STILL = 1e-8  # a step that moves no parameter by more is the last one
 
 
-def fit(pairs: np.ndarray, starts: np.ndarray, low: float, high: float, iterations: int) -> np.ndarray:
+def fit_units(pairs: np.ndarray, starts: np.ndarray, low: float, high: float, iterations: int) -> np.ndarray:
     """A, log σx, log σy and the squared residual of the better fit: pairs (units, 2h − 1, 2w − 1) give (units, 4).
 
-    `low` and `high` bound log σ; a unit whose pairs are all zero has NaN.
+    `low` and `high` bound log σ; a unit whose pairs are all zero gets NaN.
     """
     found = np.full((len(pairs), 4), np.nan)
-    compiled(_fit)(found, pairs, starts, low, high, iterations)
+    compile_loop(_fit_units)(found, pairs, starts, low, high, iterations)
     return found
 
 
-def _fit(found: np.ndarray, pairs: np.ndarray, starts: np.ndarray, low: float, high: float, iterations: int) -> None:
+def _fit_units(
+    found: np.ndarray, pairs: np.ndarray, starts: np.ndarray, low: float, high: float, iterations: int
+) -> None:
     """Levenberg–Marquardt for every unit and start, with the normal equations from sums along the axes."""
     units, height, width = pairs.shape
     rows, columns = (height + 1) // 2, (width + 1) // 2
@@ -30,7 +32,7 @@ def _fit(found: np.ndarray, pairs: np.ndarray, starts: np.ndarray, low: float, h
         peak, square = pairs[unit].max(), 0.0
         if not peak > 0:
             continue
-        # The model is even in dx and dy: folding S into one quadrant leaves the minimum where it is.
+        # The model is even in dx and dy, so folding S into one quadrant does not move the minimum.
         folded[:] = 0
         for y in range(height):
             for x in range(width):
@@ -54,9 +56,9 @@ def _fit(found: np.ndarray, pairs: np.ndarray, starts: np.ndarray, low: float, h
                         zeroth += 2 * value * value
                         second += 2 * d2 * value * value
                         fourth += 2 * d2 * d2 * value * value
-                        value *= ratio  # the next one from this one: one exponential instead of one for each d
+                        value *= ratio  # by recurrence: one exponential instead of one for each d
                         ratio *= twice
-                        if value < 1e-150:  # its square counts for nothing, and tiny numbers are slow
+                        if value < 1e-150:  # its square is negligible, and denormal numbers are slow
                             value = ratio = 0.0
                     sums[axis, 0], sums[axis, 1], sums[axis, 2] = zeroth, second, fourth
                 along = along_x = along_y = 0.0

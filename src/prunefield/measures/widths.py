@@ -1,4 +1,4 @@
-"""Width of receptive fields: how far apart the inputs are that a mask keeps for one unit."""
+"""Width of receptive fields: how far apart the inputs are that a mask keeps for a unit."""
 
 import math
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from torch import Tensor
 
 from prunefield.measures import width_kernels
 
-STARTS = (2.0, 8.0)  # first guesses of σ, in pixels; the better fit is taken
+STARTS = (2.0, 8.0)  # initial guesses of σ, in pixels; the better fit is taken
 CHUNK = 32  # units whose transforms fit into the cache
-EXACT = 1 << 16  # inputs of a unit up to which float32 transforms are off by far less than ½, which rounding corrects
+EXACT = 1 << 16  # up to this number of inputs, float32 transforms err by much less than ½, which rounding corrects
 NARROW, WIDE = 0.2, 10.0  # fits stay between σ = NARROW pixels and WIDE times the longer edge
 
 
 class Fit(NamedTuple):
-    """A Gaussian for each unit: amplitude and widths (units,); all are NaN where a unit has no fit.
+    """A Gaussian for each unit: amplitude and widths (units,); all NaN if a unit has no fit.
 
     `misfit` is the mean squared residual over all d ≠ 0.
     """
@@ -29,10 +29,10 @@ class Fit(NamedTuple):
 
 
 def count_pairs(masks: Tensor) -> Tensor:
-    """S_i(d), the ordered pairs of kept inputs of one channel that lie d apart (redman2025, eq. 1), with S_i(0) = 0.
+    """S_i(d), the number of ordered pairs of kept inputs in one channel at distance d (redman2025, eq. 1); S_i(0) = 0.
 
-    S_i(d) = Σ_c Σ_z m_icz m_ic(z+d), not periodic. Equation 1 as printed counts every input with itself at d = 0; that
-    spike carries no information about locality and is left out. Masks (units, channels, height, width) give (units,
+    S_i(d) = Σ_c Σ_z m_icz m_ic(z+d), not periodic. As printed, equation 1 pairs every input with itself at d = 0; that
+    peak carries no information about locality and is left out. Masks (units, channels, height, width) give (units,
     2·height − 1, 2·width − 1) in float64, with d = 0 in the middle.
 
     >>> count_pairs(torch.ones(1, 3, 2, 2, dtype=torch.bool))[0].int().tolist()
@@ -41,11 +41,11 @@ def count_pairs(masks: Tensor) -> Tensor:
     height, width = masks.shape[-2:]
     found = torch.empty(len(masks), 2 * height - 1, 2 * width - 1, dtype=torch.float64)
     for part, out in zip(masks.split(CHUNK), found.split(CHUNK), strict=True):
-        _count(part, out)
+        _count_pairs(part, out)
     return found
 
 
-def _count(masks: Tensor, out: Tensor) -> None:
+def _count_pairs(masks: Tensor, out: Tensor) -> None:
     height, width = masks.shape[-2:]
     size = (2 * height, 2 * width)  # one more than needed: 2·height − 1 is often prime, which is slow
     exact = masks.shape[1:].numel() <= EXACT
@@ -57,9 +57,9 @@ def _count(masks: Tensor, out: Tensor) -> None:
 
 
 def correlate_sizes(weights: Tensor) -> Tensor:
-    """S_i(d) with the sizes |w| of weights (units, channels, height, width) for a mask: a dense unit's width is theirs.
+    """S_i(d) from the sizes |w| of weights (units, channels, height, width), for dense units, which have no mask.
 
-    Σ_c Σ_z |w_icz w_ic(z+d)|, not periodic, with S_i(0) = 0, as `count_pairs` gives for masks.
+    Σ_c Σ_z |w_icz w_ic(z+d)|, not periodic, with S_i(0) = 0, as in `count_pairs`.
 
     >>> correlate_sizes(torch.tensor([[[[1.0, -2.0]]]]))[0].round(decimals=9).tolist()
     [[2.0, 0.0, 2.0]]
@@ -79,25 +79,25 @@ def fit_gaussians(pairs: Tensor, *, iterations: int = 100) -> Fit:
     """Least-squares fits of A exp(−dx²/2σx² − dy²/2σy²), centred, to S/max S over all d ≠ 0 (redman2025, App. A).
 
     Takes (units, 2·height − 1, 2·width − 1) from `count_pairs`. Each unit is fitted by Levenberg–Marquardt from two
-    first guesses.
+    initial guesses.
 
     >>> fit = fit_gaussians(count_pairs(torch.ones(1, 3, 32, 32)))
     >>> round(fit.width_x.item(), 2)
     14.43
     """
     rows, columns = pairs.shape[-2:]
-    low, high = map(math.log, bounds(((rows + 1) // 2, (columns + 1) // 2)))
+    low, high = map(math.log, bound_widths(((rows + 1) // 2, (columns + 1) // 2)))
     counted = pairs.to(torch.float64).contiguous().numpy()
-    found = width_kernels.fit(counted, np.log(STARTS), low, high, iterations)
+    found = width_kernels.fit_units(counted, np.log(STARTS), low, high, iterations)
     amplitude, width_x, width_y, cost = torch.from_numpy(found).unbind(1)
     return Fit(amplitude, width_x.exp(), width_y.exp(), cost / (rows * columns - 1))
 
 
 def measure_widths(masks: Tensor) -> Fit:
-    """The fits to the masks (units, channels, height, width); a unit without two kept inputs of a channel has none."""
+    """The fits to masks (units, channels, height, width); a unit without two kept inputs in one channel has none."""
     return fit_gaussians(count_pairs(masks))
 
 
-def bounds(edges: Sequence[int]) -> tuple[float, float]:
-    """The least and the greatest σ that a fit to fields with these edges may reach."""
+def bound_widths(edges: Sequence[int]) -> tuple[float, float]:
+    """The smallest and largest σ of a fit to fields with these edges."""
     return NARROW, WIDE * max(edges)

@@ -1,7 +1,7 @@
-"""Attention in a positive flow: shares of positive numbers instead of exponentials, and nothing is counted twice.
+"""Attention in a positive flow: shares of positive numbers instead of exponentials, and no flow is counted twice.
 
-Queries, keys and values each carry all of the flow that leaves an attention, so that it would triple on its way to the
-layers before it, and later ones would be emptied. Each is therefore given a third (`split`).
+Queries, keys and values each carry all of the flow that leaves an attention layer, so it would triple on its way back
+to earlier layers, and later layers would be emptied. Each therefore gets a third (`split_flow`).
 """
 
 from collections.abc import Callable
@@ -14,15 +14,15 @@ from torch.nn import functional
 from prunefield.modules.secants import divide_flow, show_overflow
 
 
-def share(input: Tensor, dim: int | None = None, *_: Any, dtype: torch.dtype | None = None, **__: Any) -> Tensor:
-    """s/Σs with the sum as a number, instead of exp(s)/Σexp(s): both are positive shares that sum to one.
+def take_shares(input: Tensor, dim: int | None = None, *_: Any, dtype: torch.dtype | None = None, **__: Any) -> Tensor:
+    """s/Σs with a constant sum, instead of exp(s)/Σexp(s): both are positive shares that add up to one.
 
-    The derivatives of a softmax have both signs, as those of every normalisation, and vanish where the numbers are
-    large. What a mask excludes (−inf, or the least number) has no share; where all are zero, the shares are equal.
+    The derivatives of a softmax, like those of every normalisation, have both signs, and they vanish for large
+    numbers. Masked entries (−inf or the smallest number) have no share; if all entries are zero, shares are equal.
 
-    >>> share(torch.tensor([1.0, 3.0, -torch.inf]), 0)
+    >>> take_shares(torch.tensor([1.0, 3.0, -torch.inf]), 0)
     tensor([0.2500, 0.7500, 0.0000])
-    >>> share(torch.zeros(2), 0)
+    >>> take_shares(torch.zeros(2), 0)
     tensor([0.5000, 0.5000])
     """
     axis = -1 if dim is None else dim
@@ -38,12 +38,12 @@ def share(input: Tensor, dim: int | None = None, *_: Any, dtype: torch.dtype | N
 
 
 def is_share(item: Any) -> bool:
-    """Whether a tensor is what `share` gave."""
+    """Whether a tensor is a result of `take_shares`."""
     return isinstance(item, Tensor) and getattr(item, "_is_share", False)
 
 
-def split(product: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A matrix product that passes back a third of the flow if one of its factors are shares, as in attention."""
+def split_flow(product: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A matrix product that passes back a third of the flow if one of its factors is shares, as in attention."""
 
     def multiply(*args: Any, **kwargs: Any) -> Tensor:
         operands = [part for item in args for part in (item if isinstance(item, tuple | list) else [item])]
@@ -54,8 +54,8 @@ def split(product: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return multiply
 
 
-def drop(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Dropout, after which shares are still shares."""
+def drop_shares(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Dropout that keeps the mark of shares."""
     if not is_share(input):
         return NotImplemented
     found = functional.dropout(input, *args, **kwargs)
@@ -63,7 +63,7 @@ def drop(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return found
 
 
-def attend(
+def attend_values(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -73,7 +73,7 @@ def attend(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """`scaled_dot_product_attention` with `share` instead of the softmax, and without dropout."""
+    """`scaled_dot_product_attention` with `take_shares` instead of the softmax, and without dropout."""
     if enable_gqa:
         key, value = (item.repeat_interleave(query.shape[-3] // item.shape[-3], -3) for item in (key, value))
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
@@ -82,7 +82,7 @@ def attend(
         scores = scores.masked_fill(closed, -torch.inf)
     if attn_mask is not None:
         scores = scores.masked_fill(~attn_mask, -torch.inf) if attn_mask.dtype == torch.bool else scores + attn_mask
-    return split(torch.matmul)(share(scores, -1), value)
+    return split_flow(torch.matmul)(take_shares(scores, -1), value)
 
 
 def attend_heads(
@@ -106,7 +106,7 @@ def attend_heads(
     v_proj_weight: Tensor | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """`multi_head_attention_forward` with `attend`: (length, examples, features) or (length, features)."""
+    """`multi_head_attention_forward` with `attend_values`, on (length, examples, features) or (length, features)."""
     sides = [item.unsqueeze(1) if item.ndim == 2 else item for item in (query, key, value)]
     if in_proj_weight is not None:
         parts = list(in_proj_weight.chunk(3))
@@ -124,13 +124,13 @@ def attend_heads(
             made[place] = torch.cat([made[place], torch.zeros_like(made[place][:1])])
     heads = [item.unflatten(2, (num_heads, -1)).permute(1, 2, 0, 3) for item in made]  # example, head, place, feature
     closed = _join_masks(attn_mask, key_padding_mask, heads[0], heads[1])
-    found = attend(*heads, attn_mask=closed).permute(2, 0, 1, 3).flatten(2)
+    found = attend_values(*heads, attn_mask=closed).permute(2, 0, 1, 3).flatten(2)
     found = functional.linear(found, out_proj_weight, out_proj_bias)
     return (found.squeeze(1) if query.ndim == 2 else found), None
 
 
 def _join_masks(attention: Tensor | None, padding: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
-    """True where a query may look; True in the masks of `MultiheadAttention` is where it may not."""
+    """True where a query may look; in the masks of `MultiheadAttention`, True is where it may not."""
     if attention is None and padding is None:
         return None
     n, heads, length, places = *query.shape[:3], key.shape[2]

@@ -14,19 +14,19 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from prunefield.core.errors import UsageError
-from prunefield.modules.naming import unwrap, walk, wrapped
+from prunefield.modules.naming import find_wrapped, unwrap_module, walk_modules
 
 Mode = Literal["eval", "train"]
 PLAIN = (int, float, bool, str, bytes, complex, type(None), type, FunctionType, MethodType, ModuleType, torch.dtype,
          torch.device, torch.Size)  # fmt: skip
 STREAMS = (np.ndarray, np.random.Generator, np.random.RandomState, random.Random)
-FIXED = frozenset((int, float, bool, str, type(None)))  # the most frequent of them
+FIXED = frozenset((int, float, bool, str, type(None)))  # the most frequent plain types
 TABLES = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
-OWN = frozenset(vars(nn.Module()))  # what every module has; its tables are restored, but need no copies
+OWN = frozenset(vars(nn.Module()))  # attributes of every module: restored, but not copied
 
 
 @contextmanager
-def borrow(
+def borrow_network(
     net: nn.Module,
     weights: Iterable[str],
     mode: Mode,
@@ -35,11 +35,11 @@ def borrow(
     positive: bool = False,
     double: bool = False,
 ) -> Iterator[tuple[nn.Module, dict[str, Tensor]]]:
-    """Lends a network without its wrappers, and the named weights as the leaves on which its outputs depend.
+    """Lends a network without its wrappers, with the named weights as leaves on which its outputs depend.
 
-    All tensors are substituted, so that nothing reaches them: parameters are detached, buffers copied. With `positive`
-    all are replaced by their absolute values, with `double` by doubles. At the end every module has its own tensors
-    and attributes again, and the global random streams, from which dropout draws, are where they were.
+    All tensors are substituted, so the user's own stay untouched: parameters are detached, buffers copied. `positive`
+    replaces them by their absolute values, `double` by doubles. At the end every module has its own tensors and
+    attributes back, and the global random streams, which dropout uses, are restored.
     """
 
     def substitute(tensor: Tensor, *, copy: bool) -> Tensor:
@@ -48,11 +48,11 @@ def borrow(
         wide = tensor.detach().double() if double else tensor.detach()
         return wide.abs() if positive else wide.clone() if copy else wide
 
-    # By identity, so that what two layers share stays shared; functional_call does all of this again on every call.
+    # By identity, so that shared tensors stay shared. functional_call would do all of this on every call.
     twins: dict[int, Tensor] = {}
     state: dict[str, Tensor] = {}
     modules: dict[int, nn.Module] = {}
-    for path, module in walk(net):
+    for path, module in walk_modules(net):
         modules[id(module)] = module
         prefix = f"{path}." if path else ""
         for table, copy in ((module._parameters, False), (module._buffers, True)):
@@ -73,16 +73,16 @@ def borrow(
             module.training = mode == "train"
             for table in (module._parameters, module._buffers):
                 table.update({key: twins[id(item)] for key, item in table.items() if item is not None})  # type: ignore
-        yield unwrap(net), leaves
+        yield unwrap_module(net), leaves
 
 
 @contextmanager
 def lend_copies(net: nn.Module, names: Iterable[str]) -> Iterator[None]:
-    """Puts copies in the places of the named parameters, to be changed; at the end the network has its own again.
+    """Replaces the named parameters by copies that may be changed; at the end the network has its own back.
 
-    Unlike a deep copy of the network it takes any network, and no memory for the rest of it.
+    Unlike a deep copy, this works for any network and needs no memory for the rest of it.
     """
-    known, wanted = walk(net), set(names)
+    known, wanted = walk_modules(net), set(names)
     copies: dict[int, Tensor] = {}
     for path, module in known:
         for key, tensor in module._parameters.items():
@@ -98,7 +98,7 @@ def lend_copies(net: nn.Module, names: Iterable[str]) -> Iterator[None]:
 
 @contextmanager
 def keep_streams(devices: Iterable[torch.device] = ()) -> Iterator[None]:
-    """Leaves the global random streams of torch, numpy and Python where they are."""
+    """Restores the global random streams of torch, numpy and Python at the end."""
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - people's networks draw from it
     with torch.random.fork_rng(devices=list(devices)):
         try:
@@ -109,7 +109,7 @@ def keep_streams(devices: Iterable[torch.device] = ()) -> Iterator[None]:
 
 
 def seed_streams(seed: int) -> None:
-    """Seeds all global streams, inside of `keep_streams`."""
+    """Seeds all global streams, within `keep_streams`."""
     torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002
@@ -117,15 +117,15 @@ def seed_streams(seed: int) -> None:
 
 @contextmanager
 def keep_attributes(modules: Iterable[nn.Module], twins: Mapping[int, Tensor]) -> Iterator[None]:
-    """Lets a forward pass change what it likes: lists, dicts, tensors and arrays are lent as copies.
+    """Lets a forward pass change any attribute: lists, dicts, tensors and arrays are lent as copies.
 
-    Tensors of `twins` are substituted inside of them, as in the list of weights that an LSTM keeps. Other objects keep
-    their attributes and the entries of their lists and dicts, but not what these hold in turn.
+    Tensors of `twins` are substituted inside them, as in the list of weights that an LSTM keeps. Other objects get
+    their attributes and the entries of their lists and dicts restored, but nothing that is nested deeper.
     """
     modules = list(modules)
     tables: list[tuple[Any, Any]] = []
     memo: dict[int, Any] = dict(twins)
-    seen: list[Any] = []  # so that no id is used twice
+    seen: list[Any] = []  # kept alive, so that no id is reused
 
     def lend(value: Any) -> Any:
         if isinstance(value, (*PLAIN, nn.Module)):
@@ -133,7 +133,7 @@ def keep_attributes(modules: Iterable[nn.Module], twins: Mapping[int, Tensor]) -
         if id(value) in memo:
             return memo[id(value)]
         seen.append(value)
-        memo[id(value)] = value  # where it holds itself
+        memo[id(value)] = value  # in case it contains itself
         memo[id(value)] = found = copy(value)
         return found
 
@@ -148,7 +148,7 @@ def keep_attributes(modules: Iterable[nn.Module], twins: Mapping[int, Tensor]) -
             items = tuple(map(lend, value))
             return value if all(a is b for a, b in zip(items, value, strict=True)) else items
         if isinstance(value, dict):
-            tables.append((value, dict(value)))  # of any class, so the entries are put back
+            tables.append((value, dict(value)))  # it may be of any class, so its entries are restored
             value.update({key: lend(item) for key, item in value.items()})
             return value
         if isinstance(value, torch.Generator):
@@ -175,8 +175,8 @@ def keep_attributes(modules: Iterable[nn.Module], twins: Mapping[int, Tensor]) -
             if "_compiled_call_impl" in own:  # of module.compile()
                 own["_compiled_call_impl"] = None
             for key, child in module._modules.items():
-                if child is not None and wrapped(child) is not None:
-                    module._modules[key] = unwrap(child)
+                if child is not None and find_wrapped(child) is not None:
+                    module._modules[key] = unwrap_module(child)
         yield
     finally:
         for table, before in reversed(tables):

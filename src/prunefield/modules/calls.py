@@ -1,4 +1,4 @@
-"""Calls: how any network is fed with any data, and what its outputs and losses are."""
+"""Calls: feeding any data to any network, and reading its outputs and losses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from copy import copy
@@ -13,24 +13,24 @@ from torch.nn import functional
 from prunefield.core.errors import UsageError, unknown
 from prunefield.modules.borrowing import keep_streams, seed_streams
 
-Needs = Literal["nothing", "shape", "batch", "all"]  # of a score: what of the data it reads
-Data = Any  # what `take_batches` takes
+Needs = Literal["nothing", "shape", "batch", "all"]  # the part of the data that a score reads
+Data = Any  # anything `take_batches` accepts
 Forward = Callable[[nn.Module, Any], Any]
 LossName = Literal["cross-entropy", "l1", "squared"]
 Loss = LossName | Callable[[Any, Any], Tensor]
-LABELS = ("labels", "label", "targets", "target", "y")  # in a batch that is a dict
+LABELS = ("labels", "label", "targets", "target", "y")  # keys of labels in a dict
 FORMS = "a DataLoader, a pair (inputs, labels), a dict, a list of these, or a function that returns one of them"
 
 
 class Hooks(TypedDict, total=False):
-    """Of a score: how the network is called instead of `net(inputs)`, and the loss instead of the score's own."""
+    """A user's way to call the network instead of `net(inputs)`, and a loss instead of the score's own."""
 
     forward: Forward | None
     loss: Loss | None
 
 
 class Fed(NamedTuple):
-    """A batch: as it was `given`, its `inputs` (a tensor, or several in a tuple or dict) and `labels` (or None)."""
+    """A batch as `given`, with its `inputs` (a tensor, or several in a tuple or dict) and `labels` (or None)."""
 
     given: Any
     inputs: Any
@@ -38,9 +38,9 @@ class Fed(NamedTuple):
 
 
 def take_batches(data: Data, needs: Needs, *, generator: torch.Generator) -> list[Any]:
-    """As many batches of anybody's data as a score needs; of a `DataLoader` one, unless all are needed.
+    """The batches that a score needs, from any form of data; one from a `DataLoader`, unless all are needed.
 
-    A loader that shuffles by torch's global stream does so by the seed of `generator`, and the stream stays as it is.
+    A loader that shuffles with torch's global stream uses the seed of `generator`; the stream itself is restored.
     """
     if callable(data) and not isinstance(data, Iterable):
         data = data()
@@ -53,7 +53,9 @@ def take_batches(data: Data, needs: Needs, *, generator: torch.Generator) -> lis
     if not isinstance(data, Iterable) or isinstance(data, str):
         raise UsageError(f"data must be {FORMS}, not {type(data).__name__}")
     with keep_streams():
-        seed_streams(generator.initial_seed())  # draws nothing, so that all forms of the same data score alike
+        seed_streams(
+            generator.initial_seed()
+        )  # the generator is not advanced, so all forms of the same data give the same scores
         return list(data if needs == "all" else islice(data, 1))
 
 
@@ -66,7 +68,7 @@ def read_batches(batches: Sequence[Any]) -> list[Fed]:
     >>> read_batches([{"x": x, "labels": y}])[0].inputs.keys()
     dict_keys(['x'])
     """
-    found = [_read(batch) for batch in batches]
+    found = [_read_batch(batch) for batch in batches]
     if not found or not all(count_examples(fed) for fed in found):
         raise UsageError("this score needs data: give it non-empty batches, for instance of the task `normal`")
     return found
@@ -79,7 +81,7 @@ def _is_batch(data: Any) -> bool:
     return isinstance(data, tuple | list) and len(data) > 0 and (data[-1] is None or isinstance(data[-1], Tensor))
 
 
-def _read(batch: Any) -> Fed:
+def _read_batch(batch: Any) -> Fed:
     if isinstance(batch, Fed):
         return batch
     if isinstance(batch, Mapping):
@@ -125,16 +127,16 @@ def map_tensors(tree: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 def change_batch(fed: Fed, change: Callable[[Tensor], Tensor]) -> Fed:
     """A batch with every tensor changed."""
-    return _read(map_tensors(fed.given, change))
+    return _read_batch(map_tensors(fed.given, change))
 
 
 def fit_batch(fed: Fed, weight: Tensor) -> Fed:
-    """A batch on the device of a weight, its real numbers of the weight's type."""
+    """A batch on the device of a weight, with real numbers of the weight's type."""
     return change_batch(fed, lambda item: item.to(weight) if item.is_floating_point() else item.to(weight.device))
 
 
 def count_examples(fed: Fed) -> int:
-    """How many examples a batch has."""
+    """The number of examples in a batch."""
     return next((len(item) for item in list_tensors((fed.labels, fed.inputs)) if item.ndim), 0)
 
 
@@ -150,19 +152,19 @@ def join_batches(batches: Sequence[Fed]) -> Fed:
 
 
 def call_network(net: nn.Module, fed: Fed, forward: Forward | None = None) -> Any:
-    """forward(net, batch), or the net of the inputs: those in a dict by name, those in a tuple or list in order."""
+    """forward(net, batch), or net(inputs): inputs in a dict are passed by name, those in a tuple or list in order."""
     if forward is not None:
         return forward(net, fed.given)
     if isinstance(fed.inputs, Mapping):
         names = signature(net.forward).parameters
-        if len(fed.inputs) == 1 and not fed.inputs.keys() & names.keys():  # a data set's own name for it
+        if len(fed.inputs) == 1 and not fed.inputs.keys() & names.keys():  # the data set has its own name for it
             return net(*fed.inputs.values())
         return net(**fed.inputs)
     return net(*fed.inputs) if isinstance(fed.inputs, tuple | list) else net(fed.inputs)
 
 
 def find_logits(outputs: Any) -> Tensor:
-    """The tensor among outputs: itself, `logits` (or `out`) of a dict or object, the first of a tuple.
+    """The logits among outputs: a tensor itself, `logits` (or `out`) of a dict or object, the first of a tuple.
 
     >>> find_logits(({"logits": torch.tensor(1.0)}, None))
     tensor(1.)
@@ -183,7 +185,7 @@ def find_logits(outputs: Any) -> Tensor:
 def compute_loss(outputs: Any, fed: Fed, loss: Loss, *, raw: bool = False, temperature: float = 1.0) -> Tensor:
     """The mean loss of logits/`temperature`; outputs that are one number are a loss themselves.
 
-    Your own function gets (logits, labels), or with `raw` the outputs as they are.
+    A user's loss function gets (logits, labels) or, with `raw`, the unchanged outputs.
     """
     if callable(loss):
         outputs = outputs if raw else find_logits(outputs)
@@ -208,7 +210,7 @@ def compute_loss(outputs: Any, fed: Fed, loss: Loss, *, raw: bool = False, tempe
 
 
 def _cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
-    """Classes are on the second axis, or, where only this fits the labels, on the last, as for tokens."""
+    """Classes are on the second axis, or on the last, as for tokens, if only that fits the labels."""
     try:
         if outputs.ndim > 2 and outputs.shape[:-1] == labels.shape != (outputs.shape[0], *outputs.shape[2:]):
             outputs = outputs.movedim(-1, 1)

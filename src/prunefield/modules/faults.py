@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from prunefield.core.errors import UsageError
 from prunefield.modules.borrowing import lend_copies
-from prunefield.modules.naming import name_parameters, walk
+from prunefield.modules.naming import name_parameters, walk_modules
 
 Rate = Callable[[], Mapping[str, Tensor]]
 
@@ -15,8 +15,8 @@ Rate = Callable[[], Mapping[str, Tensor]]
 def explain_zeros(net: nn.Module, scores: Mapping[str, Tensor], rate: Rate) -> None:
     """Refuses a network with a layer whose scores are all zero, and names the layer that causes it.
 
-    That is the layer itself if its weights are zero; else the first parameter of zeros (a head, the last norm of a
-    block, a layer scale) with which, were it of ones, `rate` would give it scores.
+    That is the layer itself if its weights are zero; otherwise the first all-zero parameter (a head, the last norm of
+    a block, a layer scale) for which `rate` gives scores once it is filled with ones.
     """
     name = next((name for name, score in scores.items() if score.numel() and not score.count_nonzero()), None)
     if name is None:
@@ -31,12 +31,12 @@ def explain_zeros(net: nn.Module, scores: Mapping[str, Tensor], rate: Rate) -> N
                     name_parameters(net)[other].fill_(1)
                 if rate()[name].count_nonzero():
                     advice = "initialise it, or score after some steps of training"
-                    if isinstance(dict(walk(net))[other.rpartition(".")[0]], nn.modules.batchnorm._BatchNorm):
+                    if isinstance(dict(walk_modules(net))[other.rpartition(".")[0]], nn.modules.batchnorm._BatchNorm):
                         advice += ", or use synflow with mode='train', where batch norms are the identity"
                     blame = f"because {other!r}, through which it acts, is all zeros"
                     raise UsageError(f"all scores of {name!r} are zero {blame}: {advice}")
     called: list[nn.Module] = []
-    layer = dict(walk(net)).get(name.rpartition(".")[0], net)
+    layer = dict(walk_modules(net)).get(name.rpartition(".")[0], net)
     hook = layer.register_forward_hook(lambda module, *_: called.append(module))
     try:
         rate()

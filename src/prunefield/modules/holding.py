@@ -24,7 +24,7 @@ class Handle:
 
 
 def hold_zeros(names: Sequence[str], pairs: Pairs, optimizers: Sequence[torch.optim.Optimizer]) -> Handle:
-    """Sets zeros now and after every step; refuses optimizers that leave a weight that is not frozen to others."""
+    """Sets zeros now and after every step; refuses optimizers that do not update all weights that are not frozen."""
     held: list[tuple[torch.optim.Optimizer, Pairs]] = []
     for optimizer in optimizers:
         if not isinstance(optimizer, torch.optim.Optimizer):

@@ -1,4 +1,4 @@
-"""Other people's modules: all that is known here about their wrappers, names, layers and normalisations."""
+"""Other people's modules: their wrappers, names, layers and normalisations."""
 
 import re
 from collections.abc import Sequence
@@ -16,48 +16,48 @@ WRAPS = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}  # t
 _NORM = re.compile(r"norm(?!al(?!i))|^GRN$", re.IGNORECASE)
 
 
-def wrapped(module: nn.Module) -> str | None:
+def find_wrapped(module: nn.Module) -> str | None:
     """The key under which a wrapper holds the network; None for any other module."""
-    if not module._modules:  # most are leaves, and iterated scores come here often
+    if not module._modules:  # most are leaves, and iterated scores call this often
         return None
     if isinstance(module, PARALLEL):
         return "module"
     return next(iter(WRAPS & module._modules.keys()), None)
 
 
-def unwrap(module: nn.Module) -> nn.Module:
-    """The network inside of any number of wrappers.
+def unwrap_module(module: nn.Module) -> nn.Module:
+    """The network inside any number of wrappers.
 
-    >>> unwrap(nn.DataParallel(nn.DataParallel(nn.Linear(2, 1))))
+    >>> unwrap_module(nn.DataParallel(nn.DataParallel(nn.Linear(2, 1))))
     Linear(in_features=2, out_features=1, bias=True)
     """
-    while (key := wrapped(module)) is not None:
+    while (key := find_wrapped(module)) is not None:
         inner = module._modules[key]
         assert inner is not None
         module = inner
     return module
 
 
-def walk(net: nn.Module, path: str = "") -> list[tuple[str, nn.Module]]:
-    """All modules with their names, in which wrappers leave no trace; a module with two names comes twice.
+def walk_modules(net: nn.Module, path: str = "") -> list[tuple[str, nn.Module]]:
+    """All modules with their names, ignoring wrappers; a module with two names is listed twice.
 
     >>> net = nn.Sequential(nn.DataParallel(nn.Linear(2, 1)), nn.ReLU())
-    >>> [name for name, _ in walk(nn.DataParallel(net))]
+    >>> [name for name, _ in walk_modules(nn.DataParallel(net))]
     ['', '0', '1']
     """
-    net = unwrap(net)
+    net = unwrap_module(net)
     found = [(path, net)]
     for key, child in net._modules.items():
         if child is not None:
-            found += walk(child, f"{path}.{key}" if path else key)
+            found += walk_modules(child, f"{path}.{key}" if path else key)
     return found
 
 
 def name_parameters(net: nn.Module) -> dict[str, Tensor]:
-    """Every parameter under each of its names, those of `walk`."""
+    """Every parameter under each of its names, as in `walk_modules`."""
     return {
         f"{path}.{key}" if path else key: parameter
-        for path, module in walk(net)
+        for path, module in walk_modules(net)
         for key, parameter in module._parameters.items()
         if parameter is not None
     }
@@ -66,15 +66,15 @@ def name_parameters(net: nn.Module) -> dict[str, Tensor]:
 def layer_weights(net: nn.Module) -> dict[str, Tensor]:
     """The weights of all linear and convolution layers, whatever their state."""
     return {
-        f"{path}.weight" if path else "weight": _evaluate(module)
-        for path, module in walk(net)
+        f"{path}.weight" if path else "weight": _evaluate_weight(module)
+        for path, module in walk_modules(net)
         if isinstance(module, LAYERS)
     }
 
 
 @torch.no_grad()
-def _evaluate(layer: nn.Module) -> Tensor:
-    """A layer's weight; one that is computed (`torch.nn.utils.parametrize`), as in eval mode, which moves nothing."""
+def _evaluate_weight(layer: nn.Module) -> Tensor:
+    """A layer's weight; if it is computed (`torch.nn.utils.parametrize`), in eval mode, which changes no state."""
     modes = {module: module.training for module in layer.modules()}
     try:
         for module in modes:
@@ -86,9 +86,9 @@ def _evaluate(layer: nn.Module) -> Tensor:
 
 
 def is_own_norm(module: nn.Module) -> bool:
-    """Whether a module is a normalisation that its author wrote out: by its class's name, and a leaf without layers.
+    """Whether a module is a hand-written normalisation: a leaf whose class has such a name.
 
-    Those of torch, and what inherits from them, call torch's functions and are recognised there.
+    Normalisations of torch, and subclasses of them, call torch's functions and are recognised there.
 
     >>> class LayerNorm2d(nn.Module): ...
     >>> is_own_norm(LayerNorm2d()), is_own_norm(nn.LayerNorm(2))
@@ -105,7 +105,7 @@ def _is_norm(kind: type[nn.Module]) -> bool:
 
 
 def is_rotary(module: nn.Module) -> bool:
-    """Whether a module gives the cosines and sines of rotary embeddings: by its class's name, as in transformers."""
+    """Whether a module gives the cosines and sines of rotary embeddings, by the name of its class in transformers."""
     return "RotaryEmbedding" in type(module).__name__
 
 
@@ -115,5 +115,5 @@ def has_statistics(module: nn.Module) -> bool:
 
 
 def is_named(name: str, patterns: Sequence[str]) -> bool:
-    """Whether one of the patterns is the name, or that of a module around it."""
+    """Whether a pattern matches the name, or that of a module that contains it."""
     return any(fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}.*") for pattern in patterns)

@@ -1,9 +1,9 @@
-"""Functions that pass on as much of a positive flow as leaves them: their slope is f(x)/x, that of a secant.
+"""Functions that conserve a positive flow: their slope is replaced by f(x)/x, that of a secant.
 
-SynFlow is conserved from layer to layer because ReLU has x·f'(x) = f(x), Euler's identity. Without it layers starve or
-are fed twice: a saturated function has no slope, so that the layers before a tanh, or those that make the gates of
-squeeze-and-excitation and of an LSTM, would all be pruned; and of a product of two parts of a network each would pass
-back all of the flow. Values stay what they are; slopes are replaced.
+SynFlow is conserved from layer to layer because ReLU satisfies x·f'(x) = f(x), Euler's identity. Without it layers get
+too little or too much: a saturated function has no slope, so the layers before a tanh, or those that compute the gates
+of squeeze-and-excitation or an LSTM, would all be pruned; and in a product of two parts of a network each part would
+pass back all of the flow. Values stay the same; only slopes are replaced.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,12 +22,12 @@ def divide_flow(found: Tensor, parts: int) -> Tensor:
 
 
 def show_overflow(total: Tensor) -> Tensor:
-    """An infinite divisor as nan: a quotient of zero would go unnoticed."""
+    """Turns an infinite divisor into nan, because a quotient of zero would go unnoticed."""
     return total + 0 * total
 
 
 def follow_secant(function: Function) -> Function:
-    """A function of the flow (tanh, sigmoid, ReLU6, a power) with the slope |f(x)/x|, and none at zero.
+    """A function (tanh, sigmoid, ReLU6, a power) with the slope |f(x)/x|, which is 0 at x = 0.
 
     >>> x = torch.tensor([0.5, 100.0], requires_grad=True)
     >>> follow_secant(torch.tanh)(x).sum().backward()
@@ -38,15 +38,15 @@ def follow_secant(function: Function) -> Function:
     def follow(input: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(input, Tensor) or not input.requires_grad:
             return NotImplemented
-        value = function(input.detach().clone(), *args, **kwargs)  # it may write over what it is given
-        found = _tilt(value, input)
+        value = function(input.detach().clone(), *args, **kwargs)  # it may overwrite its input
+        found = _tilt_slope(value, input)
         found._is_secant = True  # type: ignore[attr-defined]
         return input.copy_(found) if _is_in_place(function) else found
 
     return follow
 
 
-def _tilt(value: Tensor, input: Tensor) -> Tensor:
+def _tilt_slope(value: Tensor, input: Tensor) -> Tensor:
     """`value` as a function of `input`, with the slope |value/input|."""
     size = input.detach()
     return value + (input - size) * torch.where(size == 0, 0, value / size).abs()
@@ -61,20 +61,20 @@ def _follow_if(test: Callable[..., bool], function: Function) -> Function:
     return lambda *args, **kwargs: follow(*args, **kwargs) if test(*args, **kwargs) else NotImplemented
 
 
-def _shift(function: Function) -> Function:
-    """A saturating function plus a number, as in the 1 + tanh of GELU, is a saturating function."""
+def _shift_secant(function: Function) -> Function:
+    """A saturating function plus a constant, as in the 1 + tanh of GELU, is a saturating function."""
 
     def add(input: Any, other: Any, **kwargs: Any) -> Any:
         bounded, number = (input, other) if isinstance(input, Tensor) else (other, input)
         if not isinstance(number, int | float) or not getattr(bounded, "_is_secant", False):
             return NotImplemented
-        return _tilt(function(input, other, **kwargs).detach(), bounded)
+        return _tilt_slope(function(input, other, **kwargs).detach(), bounded)
 
     return add
 
 
-def _multiply(function: Function) -> Function:
-    """Half of the flow to each of two factors that depend on weights; a weight itself is not such a factor."""
+def _multiply_halves(function: Function) -> Function:
+    """Gives half of the flow to each of two factors that depend on weights; a weight itself is not such a factor."""
 
     def multiply(input: Any, other: Any, **kwargs: Any) -> Any:
         if any(not isinstance(item, Tensor) or item.grad_fn is None for item in (input, other)):
@@ -86,10 +86,12 @@ def _multiply(function: Function) -> Function:
     return multiply
 
 
-def _gate(input: Tensor, dim: int = -1) -> Tensor:
+def _gate_halves(input: Tensor, dim: int = -1) -> Tensor:
     """`glu` as a product with a sigmoid."""
     one, other = input.chunk(2, dim)
-    return _multiply(torch.mul)(one, follow_secant(torch.sigmoid)(other)) if input.requires_grad else NotImplemented
+    return (
+        _multiply_halves(torch.mul)(one, follow_secant(torch.sigmoid)(other)) if input.requires_grad else NotImplemented
+    )
 
 
 SATURATING = (
@@ -103,7 +105,7 @@ SECANTS: Mapping[Any, Function] = {
        for item in (torch.pow, Tensor.pow, Tensor.__pow__)},
     **{item: _follow_if(lambda input, min=None, max=None, **_: isinstance(max, int | float), item)
        for item in (torch.clamp, Tensor.clamp, Tensor.clamp_)},
-    **{item: _shift(item) for item in (torch.add, Tensor.add)},
-    **{item: _multiply(item) for item in (torch.mul, Tensor.mul, Tensor.mul_, torch.multiply, Tensor.multiply)},
-    functional.glu: _gate,
+    **{item: _shift_secant(item) for item in (torch.add, Tensor.add)},
+    **{item: _multiply_halves(item) for item in (torch.mul, Tensor.mul, Tensor.mul_, torch.multiply, Tensor.multiply)},
+    functional.glu: _gate_halves,
 }  # fmt: skip

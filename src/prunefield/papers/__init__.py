@@ -15,10 +15,13 @@ from matplotlib.figure import Figure
 from pydantic import ConfigDict
 
 from prunefield.core.plugin import Plugin
-from prunefield.papers._kit import Frame, gather, numbers, rows
+from prunefield.papers._kit import Frame, gather, numbers, replace_rows, rows
 from prunefield.runs import Result, Run
 
-__all__ = ["SCALES", "Claim", "Frame", "Item", "Scale", "Verdict", "claim", "gather", "judge", "numbers", "rows"]
+__all__ = [
+    "SCALES", "Claim", "Frame", "Item", "Scale", "Verdict",
+    "claim", "gather", "judge", "numbers", "replace_rows", "rows",
+]  # fmt: skip
 
 Scale = Literal["smoke", "laptop", "night", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from numpy import ndarray
-from pandas import DataFrame
+from pandas import DataFrame, Series, concat
 
 from prunefield.runs import Result, Run
 
@@ -39,3 +39,17 @@ def rows(table: Frame, **equal: object) -> Frame:
 def numbers(table: Frame, name: str) -> ndarray:
     """A column as numbers."""
     return table[name].to_numpy(dtype=float)
+
+
+def replace_rows(old: Row, by: Row) -> Callable[[Frame], Frame]:
+    """A null: the rows with the values `by` instead of those with the values `old`, whose names they take.
+
+    >>> replace_rows({"net": "a"}, by={"net": "b"})(DataFrame({"net": ["a", "b"], "seed": [0, 1]}))["seed"].tolist()
+    [1, 1]
+    """
+
+    def replace(table: Frame) -> Frame:
+        replaced = (table[list(old)] == Series(old)).all(axis=1)
+        return concat([table[~replaced], rows(table, **by).assign(**old)], ignore_index=True)
+
+    return replace

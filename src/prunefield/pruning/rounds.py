@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from prunefield.masks.mask import Mask, largest
+from prunefield.masks.mask import Mask, keep_largest
 
 Scope = Literal["layer", "global"]
 
@@ -57,7 +57,7 @@ def prune(
         if old is not None:
             magnitudes = [item.masked_fill(~old[name], -1) for name, item in zip(names, magnitudes, strict=True)]
         pool = torch.cat([item.flatten() for item in magnitudes])
-        parts = largest(pool, len(pool) - int(removed * len(pool))).split([item.numel() for item in magnitudes])
+        parts = keep_largest(pool, len(pool) - int(removed * len(pool))).split([item.numel() for item in magnitudes])
         masks |= {name: part.view_as(values[name]) for name, part in zip(names, parts, strict=True)}
     return Mask(masks)
 

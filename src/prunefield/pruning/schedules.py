@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from prunefield.core.errors import PruneWarning, UsageError, unknown
 from prunefield.masks.mask import Mask
-from prunefield.masks.selection import Density, Reduction, Scope, count
+from prunefield.masks.selection import Density, Reduction, Scope, count_kept
 from prunefield.measures.collapse import describe_collapse
 from prunefield.modules.borrowing import lend_copies
 from prunefield.modules.calls import Data, Forward, Loss, take_batches
@@ -36,7 +36,7 @@ def plan(density: Density, iterations: int, schedule: Schedule = "exponential", 
         raise unknown("schedule", schedule, get_args(Schedule))
     if iterations < 1:
         raise UsageError(f"iterations must be at least 1, not {iterations}")
-    count(1, density)  # refuses a density outside of its range
+    count_kept(1, density)  # refuses a density outside of its range
     end, shares = float(Fraction(str(density))), [t / iterations for t in range(1, iterations)]
     if schedule == "exponential":
         return [*(start * (end / start) ** share for share in shares), density]
@@ -107,7 +107,7 @@ def shrink(
             scores = {name: values.to("cpu") for name, values in rate().items()}
             if progress is not None:
                 progress(step, iterations)
-            if alive and step < iterations and count(total, wanted) >= sum(alive.counts().values()):
+            if alive and step < iterations and count_kept(total, wanted) >= sum(alive.counts().values()):
                 continue  # rounding left nothing to remove
             if alive is None:
                 explain_zeros(net, scores, rate)

@@ -14,7 +14,7 @@ from prunefield.pruning import rounds as prune
 from prunefield.runs import Record, Run, State, Value
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.runs.kurtosis import rewound_weight
-from prunefield.tasks import balanced
+from prunefield.tasks import draw_balanced
 
 NAME = "layers.0.weight"
 
@@ -54,7 +54,7 @@ class Cavity(Run):
     def __call__(self, state: State) -> Iterator[Record | None]:
         imp = self.of
         records = state.read(imp).records
-        batch = balanced(imp.task, self.per_class, generator=seeds.generator(imp.seed, "cavity"))
+        batch = draw_balanced(imp.task, self.per_class, generator=seeds.generator(imp.seed, "cavity"))
         start = records[0].tensors[f"rewind:{NAME}"]
         folded = rewound_weight(imp, records[0].tensors)
         masks = {method: read_masks(imp, records, method) for method in ("imp", "oneshot")}

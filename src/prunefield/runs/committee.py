@@ -10,7 +10,7 @@ from torch import Tensor
 from prunefield.core import seeds
 from prunefield.core.errors import RunError
 from prunefield.core.plugin import Nested
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 from prunefield.modules.glorot import draw_glorot
 from prunefield.runs import Record, Run, State
 from prunefield.runs.neuron import DTYPES
@@ -85,7 +85,7 @@ class Committee(Run):
         return ["weights", *(["bias"] * self.bias), *(["outer", "offset"] * (self.second == "learnt"))]
 
     def _record(self, step: int, nets: Nets, loss: Tensor) -> Record:
-        ipr = participate(nets.weights)
+        ipr = compute_ipr(nets.weights)
         values = {"step": step, "time": step * self.rate, "loss": float(loss.mean()), "ipr": float(ipr.mean())}
         learnt = {name: getattr(nets, name).cpu().clone() for name in self._learning()}
         return Record(values, {**learnt, "loss": loss.cpu(), "ipr": ipr.cpu()})

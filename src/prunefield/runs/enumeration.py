@@ -11,7 +11,7 @@ from torch import Tensor
 from prunefield.core.errors import UsageError
 from prunefield.runs import Record, Run, State
 from prunefield.theory.sketch_bounds import gaussian_error, minimum_bound, printed_bound, sum_bound
-from prunefield.theory.sketching import enumerate_error, probabilities
+from prunefield.theory.sketching import enumerate_error, optimal_probabilities
 
 _WORK = 200_000  # numbers handled between two safe points
 _LARGEST = 10**9  # numbers in the whole sum, some minutes
@@ -106,7 +106,7 @@ class Enumeration(Run):
 def _both(x: Tensor, w0: Tensor, w: Tensor, s: int) -> Tensor:
     """The enumerated error of each matrix for masks drawn with p0 and with equal chances, of shape (…, 2)."""
     even = torch.full_like(w, 1 / len(w))
-    return torch.stack([enumerate_error(x, w, probabilities(w0, x), s), enumerate_error(x, w, even, s)], dim=-1)
+    return torch.stack([enumerate_error(x, w, optimal_probabilities(w0, x), s), enumerate_error(x, w, even, s)], dim=-1)
 
 
 def _length_nodes(n: int, nodes: int) -> tuple[Tensor, Tensor]:

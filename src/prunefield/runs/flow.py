@@ -9,13 +9,13 @@ from torch import Tensor
 
 from prunefield.core.errors import UsageError
 from prunefield.core.plugin import Nested
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 from prunefield.runs import Record, Run, State
 from prunefield.runs.neuron import first_weights
 from prunefield.tasks import Discrimination
-from prunefield.theory.amplifier import cubic
-from prunefield.theory.elliptical import linearise
-from prunefield.theory.flow import integrate
+from prunefield.theory.amplifier import expand_amplifier
+from prunefield.theory.elliptical import linearise_amplifier
+from prunefield.theory.flow import integrate_flow
 
 LEG = 10  # records between two restarts of the integrator
 
@@ -61,7 +61,7 @@ class Flow(Run):
         for stop in range(state.values["stop"], len(stops) - 1, LEG):
             times = stops[stop : stop + LEG + 1]
             w = state.tensors["weights"].clone()
-            path = integrate(w, times, short, long, self._amplify, tolerance=self.tolerance)
+            path = integrate_flow(w, times, short, long, self._amplify, tolerance=self.tolerance)
             for given in range(state.values["given"] + 1, len(times)):
                 state.values["given"] = given
                 if given == len(times) - 1:
@@ -78,11 +78,11 @@ class Flow(Run):
     def _amplify(self, a: Tensor) -> Tensor:
         task = self.task
         if self.amplifier == "linear":
-            return linearise(task.amplifier)(a)
-        return task.amplifier(a) if self.amplifier == "exact" else cubic(a, task.kurtosis())
+            return linearise_amplifier(task.amplifier)(a)
+        return task.amplifier(a) if self.amplifier == "exact" else expand_amplifier(a, task.kurtosis())
 
     def _record(self, time: float, w: Tensor) -> Record:
-        ipr = participate(w)
+        ipr = compute_ipr(w)
         return Record({"time": time, "ipr": float(ipr.mean())}, {"weights": w.clone(), "ipr": ipr})
 
     def seconds(self) -> float:

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from prunefield.core.errors import UsageError
 from prunefield.core.plugin import Nested
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 from prunefield.runs import Record, Run, State
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
 from prunefield.tasks import Discrimination
-from prunefield.theory.flow import move
+from prunefield.theory.flow import compute_velocity
 
 CHUNK = 4000
 SOME = 1000  # examples from which the noise is estimated
@@ -73,7 +73,7 @@ class Gradient(Run):
 
     def _record(self, time: float, w: Tensor, total: Tensor, spread: Tensor) -> Record:
         short, long = self.task.covariance(0), self.task.covariance(1)
-        flow = move(w, short, long, self.task.amplifier)
+        flow = compute_velocity(w, short, long, self.task.amplifier)
         drive = flow + w @ (short + long) / 2
         mean = total / (self.samples / 2)
         tensors = {
@@ -81,7 +81,7 @@ class Gradient(Run):
             "wrong": ((mean[0] - flow + 2 * drive) * (mean[1] - flow + 2 * drive)).sum(-1),
             "drive": drive.square().sum(-1),
             "noise": spread / (self.samples / 2),
-            "ipr": participate(w),
+            "ipr": compute_ipr(w),
         }
         ratio = float((tensors["distance"].clamp(min=0) / tensors["drive"]).mean())
         return Record({"time": time, "error": math.sqrt(ratio)}, tensors)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from prunefield.core import seeds
 from prunefield.core.plugin import Nested
-from prunefield.masks.mask import largest, pack, unpack
+from prunefield.masks.mask import keep_largest, pack, unpack
 from prunefield.measures.cavity import score_weights
 from prunefield.measures.kurtosis import kurtosis_per_class
 from prunefield.measures.widths import measure_widths
@@ -17,7 +17,7 @@ from prunefield.runs import Record, Result, Run, State
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.runs.kurtosis import rewound_weight
 from prunefield.runs.widths import summarise
-from prunefield.tasks import Batch, balanced
+from prunefield.tasks import Batch, draw_balanced
 
 Goal = Literal["kurtosis", "excess"]
 NAME = "layers.0.weight"
@@ -57,14 +57,14 @@ class Greedy(Run):
         kept = state.tensor("mask", lambda: torch.ones_like(weight, dtype=torch.bool))
         counts = [int(mask[NAME].sum()) for mask in read_masks(imp, records, "imp")]
         stream, other = (seeds.generator(imp.seed, name) for name in ("greedy", "kurtosis"))
-        seen = balanced(imp.task, self.scored, generator=stream, training=True)
-        test = balanced(imp.task, self.per_class, generator=other)
+        seen = draw_balanced(imp.task, self.scored, generator=stream, training=True)
+        test = draw_balanced(imp.task, self.per_class, generator=other)
         for n in range(state.values.get("round", 0), imp.rounds + 1):
             for part in range(1, self.parts + 1) if n else ():
                 stay = -self._score(weight, kept, seen)
                 stay = torch.where(kept, stay.nan_to_num(torch.inf), -torch.inf)
                 count = counts[n - 1] - (counts[n - 1] - counts[n]) * part // self.parts
-                kept.copy_(largest(stay.flatten(), count).view_as(kept))
+                kept.copy_(keep_largest(stay.flatten(), count).view_as(kept))
             state.values["round"] = n + 1
             state.done = (n + 1) / (imp.rounds + 1)
             own = self._within(weight, kept, seen).nanmean().item()

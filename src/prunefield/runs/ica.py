@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from prunefield.core.errors import UsageError
 from prunefield.measures.components import find_sources
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 from prunefield.runs import Record, Run, State
 from prunefield.tasks import Task
 
@@ -40,7 +40,7 @@ class Ica(Run):
             return
         x = self.task.sample(self.samples, generator=state.generator(self.seed, "data")).x
         found = find_sources(x, self.components, iterations=self.iterations, seed=self.seed)
-        ipr = participate(found.filters)
+        ipr = compute_ipr(found.filters)
         state.values["done"] = True
         state.done = 1.0
         values = {"converged": found.converged, "iterations": found.iterations, "ipr": float(ipr.mean())}

@@ -15,7 +15,7 @@ from prunefield.measures.kurtosis import correct_kurtosis, gaussian_kurtosis, ku
 from prunefield.networks.fcn import Norm
 from prunefield.runs import Record, Run, State, Value
 from prunefield.runs.imp import METHODS, Imp, read_masks
-from prunefield.tasks import balanced
+from prunefield.tasks import draw_balanced
 
 
 class Kurtosis(Run):
@@ -56,7 +56,7 @@ class Kurtosis(Run):
     def __call__(self, state: State) -> Iterator[Record | None]:
         imp = self.of
         records = state.read(imp).records
-        batch = balanced(imp.task, self.per_class, generator=seeds.generator(imp.seed, "kurtosis"))
+        batch = draw_balanced(imp.task, self.per_class, generator=seeds.generator(imp.seed, "kurtosis"))
         for index, method in enumerate(METHODS):
             begun = state.values.get("done", 0) - index * len(records)
             masks = read_masks(imp, records, method) if begun < len(records) else []

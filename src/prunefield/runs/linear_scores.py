@@ -13,7 +13,7 @@ from prunefield.scores import Score
 from prunefield.tasks import Batch
 from prunefield.theory.linear_scores import binary_error, score_flow, score_sensitivity, unbracketed_sensitivity
 from prunefield.theory.sketch_bounds import gaussian_error
-from prunefield.theory.sketching import expected_error, probabilities
+from prunefield.theory.sketching import expected_error, optimal_probabilities
 
 
 class LinearScores(Run):
@@ -68,11 +68,11 @@ class LinearScores(Run):
         norms = x.norm(dim=1)
         sensitivity = snip(net, [Batch(x.T, y.unsqueeze(1))], generator=stream)["weight"].flatten()
         rules = (feed(norms), feed(torch.ones_like(w)), feed(other.norm(dim=1)), sensitivity)
-        p0 = probabilities(w, x)
+        p0 = optimal_probabilities(w, x)
         best = expected_error(x, w, p0, 1)
         found: list[Tensor] = []
         for scores in rules:
-            p = probabilities(scores)
+            p = optimal_probabilities(scores)
             found += [(p - p0).abs().max() / p0.max(), torch.corrcoef(torch.stack([p, p0]))[0, 1]]
             found += [expected_error(x, w, p, 1) / best]
         printed = unbracketed_sensitivity(w, x, y)

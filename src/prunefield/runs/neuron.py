@@ -10,7 +10,7 @@ from torch import Tensor
 from prunefield.core import seeds
 from prunefield.core.errors import RunError
 from prunefield.core.plugin import Nested
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 from prunefield.modules.glorot import draw_glorot
 from prunefield.runs import Record, Run, State
 from prunefield.tasks import Discrimination
@@ -65,7 +65,7 @@ class Neuron(Run):
         return x.to(state.device), y.to(state.device)
 
     def _record(self, step: int, w: Tensor, loss: Tensor) -> Record:
-        ipr = participate(w)
+        ipr = compute_ipr(w)
         values = {"step": step, "time": step * self.rate, "loss": float(loss.mean()), "ipr": float(ipr.mean())}
         return Record(values, {"weights": w.cpu().clone(), "loss": loss.cpu(), "ipr": ipr.cpu()})
 

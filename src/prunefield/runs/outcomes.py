@@ -9,7 +9,7 @@ from torch import Tensor
 
 from prunefield.runs import Record, Run, State
 from prunefield.theory import sketch_lemmas as lemmas
-from prunefield.theory.sketching import enumerate_error, expected_error, probabilities
+from prunefield.theory.sketching import enumerate_error, expected_error, optimal_probabilities
 
 _LARGEST = 2000  # sequences of draws that are enumerated for each case
 _WORK = 400_000  # numbers handled between two safe points
@@ -72,7 +72,7 @@ class Outcomes(Run):
         x, other = draw(self.inputs, d, self.examples), draw((), d, self.examples)
         w0, step = draw(self.start, d), draw((), d)
         w = draw(self.end, d) if self.end else w0 + self.tau * step
-        p = probabilities(w0, other if self.fresh else x)
+        p = optimal_probabilities(w0, other if self.fresh else x)
         exact = expected_error(x, w, p, s)
         found = {
             "exact": exact,

@@ -20,7 +20,7 @@ from prunefield.runs import Record, Run, State
 from prunefield.runs._cost import measure, passes
 from prunefield.runs._cost import train as train_seconds
 from prunefield.runs.tickets import Tickets, count_examples, pack_all
-from prunefield.scores import Score, prunable
+from prunefield.scores import Score, find_prunable
 from prunefield.scores.magnitude import Magnitude
 from prunefield.tasks import Batch, Synthetic, Task
 from prunefield.training.examples import Pool, hold_out
@@ -99,7 +99,7 @@ class Pruned(Run):
         found, record = (None, None) if "step" in place else self._choose(state, net, pool)
         kept = {
             name: state.tensor(f"mask:{name}", lambda name=name: _part(found, name))
-            for name in prunable(net)
+            for name in find_prunable(net)
         }  # fmt: skip
         state.module("net", net)
         if record is not None:
@@ -120,13 +120,13 @@ class Pruned(Run):
 
     def _choose(self, state: State, net: nn.Module, pool: Pool) -> tuple[Mask, Record]:
         """The mask and its record; the net gets the weights with which its training begins."""
-        first = {name: weight.detach().clone() for name, weight in prunable(net).items()}
+        first = {name: weight.detach().clone() for name, weight in find_prunable(net).items()}
         old, last = None, {}
         if self.of is not None:
             before, last = (record.tensors for record in state.read(self.of).records[-2:])
             old = Mask({name: unpack(before[f"mask:{name}"], weight.shape) for name, weight in first.items()})
             with torch.no_grad():
-                for name, weight in prunable(net).items():
+                for name, weight in find_prunable(net).items():
                     weight.copy_(last[f"trained:{name}"])
         stream = seeds.generator(self.seed, "mask")
         how = {"iterations": self.iterations, "schedule": self.schedule, "sample": self.sample, "reduce": self.reduce}

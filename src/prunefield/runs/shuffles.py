@@ -12,7 +12,7 @@ from prunefield.core.plugin import Nested
 from prunefield.masks.mask import Mask, unpack
 from prunefield.runs import Record, Run, State
 from prunefield.runs.tickets import Tickets
-from prunefield.scores import prunable
+from prunefield.scores import find_prunable
 
 CHUNK = 500  # masks between two safe points
 
@@ -77,4 +77,4 @@ def _norm(squares: torch.Tensor, mask: torch.Tensor) -> float:
 
 def _outline(run: Tickets) -> dict[str, torch.Tensor]:
     """The prunable weights by name, without numbers."""
-    return prunable(run.net.outline(run.task.shape, run.task.classes))
+    return find_prunable(run.net.outline(run.task.shape, run.task.classes))

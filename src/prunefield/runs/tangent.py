@@ -40,16 +40,16 @@ class Tangent(Run):
     def __call__(self, state: State) -> Iterator[Record | None]:
         # Not a stream of the state: the same network is drawn again whenever the run continues.
         net, x, y = self._build(seeds.generator(self.seed, "network"))
-        outputs, like = tangent.bind(net, x), tangent.parameters_of(net)
-        start = tangent.flatten(like)
-        first = tangent.differentiate(outputs, like)
+        outputs, like = tangent.bind_inputs(net, x), tangent.parameters_of(net)
+        start = tangent.flatten_parameters(like)
+        first = tangent.compute_jacobian(outputs, like)
         spectrum = torch.linalg.eigvalsh(first @ first.T)
         rate = self.share * 2 / (spectrum[0] + spectrum[-1])
         theta = state.tensor("theta", start.clone)
         rows = state.tensor("rows", lambda: torch.zeros(self._records(), len(COLUMNS), dtype=torch.float64))
         for step in range(state.values.setdefault("step", 0), self.steps + 1):
-            parameters = tangent.unflatten(theta, like)
-            jacobian, residual = tangent.differentiate(outputs, parameters), outputs(parameters) - y
+            parameters = tangent.unflatten_parameters(theta, like)
+            jacobian, residual = tangent.compute_jacobian(outputs, parameters), outputs(parameters) - y
             if step % self.every == 0:
                 rows[step // self.every] = self._look(step, residual, first, start, jacobian, theta)
             theta -= rate * (jacobian.T @ residual)

@@ -15,7 +15,7 @@ from prunefield.pruning.schedules import plan
 from prunefield.runs import Record, Run, State
 from prunefield.runs._cost import passes
 from prunefield.runs._cost import train as train_seconds
-from prunefield.scores import prunable
+from prunefield.scores import find_prunable
 from prunefield.tasks import Finite, Task
 from prunefield.training.examples import Pool, hold_out
 from prunefield.training.recipe import Recipe
@@ -65,7 +65,7 @@ class Tickets(Run):
         state.module("rewound", rewound)
         kept = {
             name: state.tensor(f"mask:{name}", lambda weight=weight: torch.ones(weight.shape, dtype=torch.bool))
-            for name, weight in prunable(net).items()
+            for name, weight in find_prunable(net).items()
         }
         pool, test = Pool.of(self.task, self.images, self.seed), hold_out(self.task, self.held_out, self.seed)
         total, place = self.recipe.steps(len(pool.y)), state.values
@@ -86,7 +86,7 @@ class Tickets(Run):
                 yield None
             record = Record({"level": level, "density": mask.density, "accuracy": accuracy(net, test)}, pack_all(mask))
             if level == 0:
-                first = prunable(self.build())
+                first = find_prunable(self.build())
                 record.tensors.update({f"first:{name}": weight.detach().clone() for name, weight in first.items()})
             for name, part in self._prune(net, mask, level).items():
                 kept[name].copy_(part)
@@ -101,7 +101,7 @@ class Tickets(Run):
         if place["level"] == self.levels:
             place["level"] += 1
             state.done = 1.0
-            mask, tensors = Mask(kept), {f"trained:{name}": weight for name, weight in prunable(net).items()}
+            mask, tensors = Mask(kept), {f"trained:{name}": weight for name, weight in find_prunable(net).items()}
             tensors |= {f"start:{name}": item for name, item in rewound.state_dict().items()}
             plain = {name: item.detach().cpu().clone() for name, item in tensors.items()}
             values = {"level": self.levels, "density": mask.density, "accuracy": None}
@@ -114,7 +114,7 @@ class Tickets(Run):
 
     def _prune(self, net: nn.Module, mask: Mask, level: int) -> Mask:
         """The mask of the next level."""
-        scores = {name: weight.detach().abs() for name, weight in prunable(net).items()}
+        scores = {name: weight.detach().abs() for name, weight in find_prunable(net).items()}
         heads = [] if self.head is None else list(scores)[-1:]
         groups = [(heads, self.head), ([name for name in scores if name not in heads], self.density)]
         kept: dict = {}

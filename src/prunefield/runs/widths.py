@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor
 
 from prunefield.core.plugin import Nested
-from prunefield.measures.widths import Fit, bounds, measure_widths
+from prunefield.measures.widths import Fit, bound_widths, measure_widths
 from prunefield.runs import Record, Run, State
 from prunefield.runs.imp import METHODS, Imp, read_masks
 
@@ -54,7 +54,7 @@ class Widths(Run):
 def summarise(fields: Tensor, fit: Fit, top: int, least: int) -> tuple[dict, dict[str, Tensor]]:
     """The averages of one set of masks (units, channels, height, width)."""
     kept = fields.flatten(1).sum(1)
-    narrow, wide = bounds(fields.shape[-2:])
+    narrow, wide = bound_widths(fields.shape[-2:])
     both = torch.stack([fit.width_x, fit.width_y])
     fitted = ((both > 1.001 * narrow) & (both < 0.999 * wide)).all(0)  # at a bound a fit has run away
     ranked = kept.argsort(descending=True, stable=True)

@@ -12,7 +12,7 @@ from torch.nn.parameter import is_lazy
 from prunefield.core.errors import UsageError
 from prunefield.core.plugin import Plugin
 from prunefield.modules.calls import Data, Hooks, Needs
-from prunefield.modules.naming import LAYERS, is_named, walk
+from prunefield.modules.naming import LAYERS, is_named, walk_modules
 
 Names = Annotated[
     tuple[str, ...], BeforeValidator(lambda value: (str(value),) if isinstance(value, str | int) else value)
@@ -30,7 +30,7 @@ class Score(Plugin):
     skip: Names = Field(
         default=(), description="layers or weights to leave unpruned (wildcards allowed), as in 'head', '*.fc'"
     )
-    # Not among the settings while it is empty, so that ids stay what they were before it was there.
+    # Not among the settings while it is empty, so that ids of runs made before it existed stay the same.
     also: Names = Field(
         default=(), exclude_if=lambda names: not names, description="further parameters to prune, as in '*.bias'"
     )
@@ -41,41 +41,40 @@ class Score(Plugin):
     ) -> dict[str, Tensor]:
         """One tensor per prunable weight, keyed by its parameter name and of its shape.
 
-        Batches are what `modules.calls.take_batches` takes. `forward(net, batch)` calls the network instead of
-        `net(inputs)`, and `loss(outputs, labels)` is used instead of the rule's own; a rule that runs no network takes
-        no notice of them.
+        Batches are anything `modules.calls.take_batches` accepts. `forward(net, batch)` replaces `net(inputs)`, and
+        `loss(outputs, labels)` replaces the rule's own loss; a rule that does not run the network ignores both.
         """
 
     @property
     def needs(self) -> Needs:
-        """What it reads of the data: nothing, the shape of an input, one batch, or all batches."""
+        """The part of the data that it reads: nothing, the shape of an input, one batch, or all batches."""
         return "batch"
 
     def weights(self, net: nn.Module) -> dict[str, Tensor]:
-        """The weights to rate: `prunable(net)` without those that `skip` names, and with those of `also`."""
-        found = prunable(net, self.skip, self.also)
+        """The weights to rate: `find_prunable(net)` without those that `skip` names, and with those of `also`."""
+        found = find_prunable(net, self.skip, self.also)
         for name, weight in found.items():
             if weight.is_meta:
                 raise UsageError(f"the weight {name!r} is on the device 'meta', without values: load the network first")
         return found
 
 
-def prunable(net: nn.Module, skip: Sequence[str] = (), also: Sequence[str] = ()) -> dict[str, Tensor]:
+def find_prunable(net: nn.Module, skip: Sequence[str] = (), also: Sequence[str] = ()) -> dict[str, Tensor]:
     """The weights that pruning may remove: those of linear and convolution layers, and the parameters `also` names.
 
-    Biases, transposed convolutions, recurrent layers and the `in_proj_weight` of attention are among these only if
-    they are named. Weights that are shared, frozen or computed from others are refused, unless `skip` names them.
+    Biases, transposed convolutions, recurrent layers and the `in_proj_weight` of attention are included only if they
+    are named. Weights that are shared, frozen or computed from others are refused, unless `skip` names them.
     """
     names: dict[int, list[str]] = {}
     found: dict[str, Tensor | None] = {}
-    for path, module in walk(net):  # one walk: iterated scores come here every time
+    for path, module in walk_modules(net):  # a single walk, because iterated scores call this every time
         prefix = f"{path}." if path else ""
         for key, parameter in module._parameters.items():
             if parameter is not None:
                 names.setdefault(id(parameter), []).append(prefix + key)
                 if also and is_named(prefix + key, also):
                     found[prefix + key] = parameter
-        if isinstance(module, LAYERS):  # one that is computed is not looked at: spectral norms move when they are
+        if isinstance(module, LAYERS):  # a computed weight is not read: reading a spectral norm changes it
             found[f"{prefix}weight"] = module._parameters.get("weight")
     for pattern in (*skip, *also):
         if not any(is_named(name, [pattern]) for some in (found, *names.values()) for name in some):

@@ -10,7 +10,7 @@ from prunefield.core.errors import UsageError
 from prunefield.modules.calls import Fed, Forward, Loss, call_network, compute_loss
 
 
-def losses(
+def compute_losses(
     net: nn.Module, batches: Sequence[Fed], loss: Loss, forward: Forward | None = None, temperature: float = 1.0
 ) -> Iterator[Tensor]:
     """The mean loss of outputs / `temperature` on each batch."""
@@ -19,7 +19,7 @@ def losses(
         yield compute_loss(outputs, fed, loss, raw=forward is not None, temperature=temperature)
 
 
-def differentiate(value: Tensor, leaves: Mapping[str, Tensor], *, graph: bool = False) -> list[Tensor]:
+def differentiate_leaves(value: Tensor, leaves: Mapping[str, Tensor], *, graph: bool = False) -> list[Tensor]:
     """∂value/∂leaf for each leaf; zeros for a leaf that the value does not depend on."""
     if not value.requires_grad:
         raise UsageError(
@@ -42,5 +42,5 @@ def check_finite(scores: Mapping[str, Tensor], advice: str) -> None:
 
 
 def _is_finite(score: Tensor) -> bool:
-    # The sum of finite numbers may overflow too, but then the slower look says so.
+    # The sum of finite numbers may overflow too; then the slower check decides.
     return isfinite(score.sum().item()) or bool(score.isfinite().all())

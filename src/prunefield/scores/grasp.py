@@ -12,19 +12,20 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
 from prunefield.core.errors import UsageError
-from prunefield.modules.borrowing import Mode, borrow
+from prunefield.modules.borrowing import Mode, borrow_network
 from prunefield.modules.calls import Data, Fed, Hooks, LossName, fit_batch, read_batches, take_batches
 from prunefield.scores import Score
-from prunefield.scores._gradients import check_finite, differentiate, losses
+from prunefield.scores._gradients import check_finite, compute_losses, differentiate_leaves
 from prunefield.tasks import Batch
 
 
 class Grasp(Score):
-    """w⊙Hg with the gradient g and the Hessian H of the loss of outputs/T: GraSP, bar2023, Table 2. It has signs.
+    """w⊙Hg with the gradient g and the Hessian H of the loss of outputs/T: GraSP, bar2023, Table 2. Scores are signed.
 
-    The largest are kept: to remove w changes ‖g‖² by −2·w⊙Hg to first order. g and H are of the prunable weights, and
-    of the sum of the batches' mean losses. The graph of g takes as much memory as the activations, so a batch is cut
-    into `parts`, except where its examples depend on each other: in train mode, or by a batch norm without statistics.
+    The largest are kept: removing w changes ‖g‖² by −2·w⊙Hg to first order. g and H are taken over the prunable
+    weights, for the sum of the batches' mean losses. The graph of g takes as much memory as the activations, so a batch
+    is cut into `parts`, unless its examples depend on each other (in train mode, or by a batch norm without running
+    statistics).
 
     >>> net = nn.Linear(1, 1, bias=False)
     >>> batch = Batch(torch.ones(1, 1), torch.zeros(1, 1))  # L = w², so w·Hg = w·2·2w
@@ -49,24 +50,28 @@ class Grasp(Score):
         weights = self.weights(net)
         taken = read_batches(take_batches(batches, self.needs, generator=generator))
         fed = [fit_batch(batch, next(iter(weights.values()))) for batch in taken]
-        whole = self.mode == "train" or forward is not None or any(map(_mixes, net.modules()))
-        pieces = [piece for batch in fed for piece in _cut(batch, 1 if whole else self.parts)]
+        whole = self.mode == "train" or forward is not None or any(map(_mixes_examples, net.modules()))
+        pieces = [piece for batch in fed for piece in _cut_batch(batch, 1 if whole else self.parts)]
         shares, cut = [share for share, _ in pieces], [piece for _, piece in pieces]
         how = (loss or self.loss, forward, self.temperature)
-        with _Smooth(), sdpa_kernel(SDPBackend.MATH), borrow(net, weights, self.mode, generator) as (twin, leaves):
+        with (
+            _Smooth(),
+            sdpa_kernel(SDPBackend.MATH),
+            borrow_network(net, weights, self.mode, generator) as (twin, leaves),
+        ):
             fixed: list[Tensor] = []
             if len(cut) > 1:  # otherwise one graph serves both derivatives
-                for share, value in zip(shares, losses(twin, cut, *how), strict=True):
+                for share, value in zip(shares, compute_losses(twin, cut, *how), strict=True):
                     (share * value).backward(inputs=list(leaves.values()))
-                fixed = _take(leaves)
-            for share, value in zip(shares, losses(twin, cut, *how), strict=True):
-                slopes = differentiate(share * value, leaves, graph=True)
+                fixed = _take_gradients(leaves)
+            for share, value in zip(shares, compute_losses(twin, cut, *how), strict=True):
+                slopes = differentiate_leaves(share * value, leaves, graph=True)
                 alive = [index for index, slope in enumerate(slopes) if slope.requires_grad]
                 vectors = [(fixed or slopes)[index].detach() for index in alive]
                 edges = [get_gradient_edge(slopes[index]) for index in alive]
-                del value, slopes  # of the gradient only its graph is needed
+                del value, slopes  # only the graph of the gradient is needed
                 _differentiate_again(edges, vectors, leaves)
-            curved = _take(leaves)
+            curved = _take_gradients(leaves)
         pairs = zip(leaves.items(), curved, strict=True)
         scores = {name: part.mul_(leaf.detach()) for (name, leaf), part in pairs}
         check_finite(scores, "look for an overflow in the network or its data, or score in float32")
@@ -74,7 +79,7 @@ class Grasp(Score):
 
 
 class _Smooth(TorchFunctionMode):
-    """Functions that torch differentiates only once, by others with the same values; so is fast attention."""
+    """Replaces functions that torch can differentiate only once by others with the same values."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -85,7 +90,7 @@ class _Smooth(TorchFunctionMode):
 
 
 def _differentiate_again(edges: list[Any], vectors: list[Tensor], leaves: dict[str, Tensor]) -> None:
-    """Adds the derivatives of Σ edge·vector to those that the leaves gather."""
+    """Adds the derivatives of Σ edge·vector to those accumulated in the leaves."""
     if not edges:
         return  # the loss is linear in every weight
     try:
@@ -97,13 +102,13 @@ def _differentiate_again(edges: list[Any], vectors: list[Tensor], leaves: dict[s
         raise UsageError(f"grasp differentiates twice, which torch cannot do with {what}: use snip") from None
 
 
-def _mixes(module: nn.Module) -> bool:
-    """Whether examples of a batch depend on each other in eval mode, too."""
+def _mixes_examples(module: nn.Module) -> bool:
+    """Whether examples of a batch depend on each other even in eval mode."""
     return isinstance(module, nn.modules.batchnorm._BatchNorm) and module.running_mean is None
 
 
-def _cut(fed: Fed, parts: int) -> Iterator[tuple[float, Fed]]:
-    """At most `parts` parts of a batch of pairs of tensors, each with its share of the examples."""
+def _cut_batch(fed: Fed, parts: int) -> Iterator[tuple[float, Fed]]:
+    """At most `parts` parts of a batch, each with its share of the examples; only a pair of tensors can be cut."""
     x, y = fed.inputs, fed.labels
     if parts == 1 or not isinstance(x, Tensor) or not isinstance(y, Tensor) or not y.ndim or len(x) != len(y):
         yield 1.0, fed
@@ -112,8 +117,8 @@ def _cut(fed: Fed, parts: int) -> Iterator[tuple[float, Fed]]:
         yield len(part) / len(x), Fed(Batch(part, labels), part, labels)
 
 
-def _take(leaves: dict[str, Tensor]) -> list[Tensor]:
-    """The sums of derivatives that the leaves have accumulated, which are then reset."""
+def _take_gradients(leaves: dict[str, Tensor]) -> list[Tensor]:
+    """The derivatives accumulated in the leaves, which are then reset."""
     found = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves.values()]
     for leaf in leaves.values():
         leaf.grad = None

@@ -12,8 +12,8 @@ from prunefield.scores import Score
 class Random(Score):
     """Independent noise, so that every mask of a given size is equally likely: "Random" of bar2023, Table 2.
 
-    The noise is uniform on [0, 1): which continuous law it has does not change the masks that are kept, and scores
-    that are not negative may also be sampled from.
+    The noise is uniform on [0, 1): the choice of a continuous distribution does not change the masks that are kept,
+    and non-negative scores can also be sampled from.
 
     >>> scores = Random()(nn.Linear(3, 2), generator=torch.Generator().manual_seed(0))
     >>> scores["weight"].shape

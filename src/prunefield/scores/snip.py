@@ -6,16 +6,16 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from prunefield.modules.borrowing import Mode, borrow
+from prunefield.modules.borrowing import Mode, borrow_network
 from prunefield.modules.calls import Data, Hooks, LossName, fit_batch, read_batches, take_batches
 from prunefield.scores import Score
-from prunefield.scores._gradients import check_finite, differentiate, losses
+from prunefield.scores._gradients import check_finite, compute_losses, differentiate_leaves
 
 
 class Snip(Score):
     """|∂L(m⊙w)/∂m| at m = 1, which is |w·∂L/∂w|: SNIP, bar2023, Section 6. L is the sum of the batches' mean losses.
 
-    Division by the total, as in SNIP's paper, changes no mask and is left out.
+    SNIP's paper divides by the total; that changes no mask and is left out.
 
     >>> from prunefield.tasks import Batch
     >>> net = nn.Linear(1, 1, bias=False)
@@ -37,10 +37,10 @@ class Snip(Score):
         weights = self.weights(net)
         taken = read_batches(take_batches(batches, self.needs, generator=generator))
         fed = [fit_batch(batch, next(iter(weights.values()))) for batch in taken]
-        with borrow(net, weights, self.mode, generator) as (twin, leaves):
+        with borrow_network(net, weights, self.mode, generator) as (twin, leaves):
             total: list[Tensor] = []
-            for value in losses(twin, fed, loss or self.loss, forward):
-                found = differentiate(value, leaves)
+            for value in compute_losses(twin, fed, loss or self.loss, forward):
+                found = differentiate_leaves(value, leaves)
                 total = [a.add_(b) for a, b in zip(total, found, strict=True)] if total else found
         pairs = zip(leaves.items(), total, strict=True)
         scores = {name: slope.mul_(leaf.detach()).abs_() for (name, leaf), slope in pairs}

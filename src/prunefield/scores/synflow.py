@@ -7,7 +7,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from prunefield.core.errors import UsageError
-from prunefield.modules.borrowing import Mode, borrow
+from prunefield.modules.borrowing import Mode, borrow_network
 from prunefield.modules.calls import (
     Data,
     Fed,
@@ -23,15 +23,15 @@ from prunefield.modules.calls import (
 )
 from prunefield.modules.flow import PositiveFlow, find_signed, name_fault
 from prunefield.scores import Score
-from prunefield.scores._gradients import are_finite, check_finite, differentiate
+from prunefield.scores._gradients import are_finite, check_finite, differentiate_leaves
 
 
 class Synflow(Score):
     """|w|·∂R/∂|w| with R = 1ᵀf(1; |θ|): SynFlow, bar2023, Eq. 3; with the inputs of the batches, Eq. 4.
 
-    θ is all that the network holds, biases and buffers included. From the batches it takes the shape of an input, or,
-    with `inputs="batch"`, the sizes |x| of the inputs themselves: ones, χ or ‖X_(i)‖. Tokens and other integers are
-    those of the first example. Normalisations let the flow pass (`modules.flow`). In a net of ReLU layers without
+    θ is every tensor of the network, including biases and buffers. From the batches it takes the shape of an input or,
+    with `inputs="batch"`, the absolute values |x| of the inputs: ones, χ or ‖X_(i)‖. Tokens and other integers are
+    those of the first example. Normalisations pass the flow on (`modules.flow`). In a net of ReLU layers without
     biases the scores of each layer have the same sum R. One call is one iteration; `schedules.shrink` makes 100.
 
     >>> net = nn.Linear(2, 1)
@@ -57,7 +57,7 @@ class Synflow(Score):
     ) -> dict[str, Tensor]:
         inputs = self._inputs(take_batches(batches, self.needs, generator=generator))
         scores = self._rate(net, inputs, generator, hooks.get("forward"), double=self.double)
-        if not (self.double or are_finite(scores)):  # the flow grows with every layer that is not normalised
+        if not (self.double or are_finite(scores)):  # the flow grows with every layer without normalisation
             scores = self._rate(net, inputs, generator, hooks.get("forward"), double=True)
         check_finite(scores, "the flow overflows even in double precision: look for infinite weights")
         return scores
@@ -70,43 +70,43 @@ class Synflow(Score):
         if double:
             inputs = [change_batch(fed, lambda x: x.double() if x.is_floating_point() else x) for fed in inputs]
         with (
-            borrow(net, weights, self.mode, generator, positive=True, double=double) as (twin, leaves),
+            borrow_network(net, weights, self.mode, generator, positive=True, double=double) as (twin, leaves),
             PositiveFlow(twin),
         ):
             runs = [lambda fed=fed: find_logits(call_network(twin, fed, forward)).sum() for fed in inputs]
             total: list[Tensor] = []
             for run in runs:
-                found = differentiate(run(), leaves)
+                found = differentiate_leaves(run(), leaves)
                 total = [a.add_(b) for a, b in zip(total, found, strict=True)] if total else found
             slopes = dict(zip(leaves, total, strict=True))
             if (signed := find_signed(slopes)) is not None and are_finite(slopes):
-                raise _refuse(signed, *name_fault(twin, lambda: torch.stack([run() for run in runs]).sum()))
+                raise _refuse_signed(signed, *name_fault(twin, lambda: torch.stack([run() for run in runs]).sum()))
         return {name: slope.mul_(leaves[name].detach()).abs_() for name, slope in slopes.items()}
 
     def _inputs(self, batches: list) -> list[Fed]:
         if self.inputs == "batch" and batches:
-            return [change_batch(fed, _size) for fed in read_batches(batches)]
+            return [change_batch(fed, _take_sizes) for fed in read_batches(batches)]
         if self.inputs == "batch" or not (self.shape or batches):
             raise UsageError(
                 "synflow needs the shape of an input: give it a batch, or set shape, as in shape=[3, 32, 32]"
             )
         if self.shape:
             return read_batches([torch.ones(1, *self.shape)])
-        return [change_batch(read_batches(batches[:1])[0], _fill)]
+        return [change_batch(read_batches(batches[:1])[0], _fill_ones)]
 
 
-def _size(item: Tensor) -> Tensor:
+def _take_sizes(item: Tensor) -> Tensor:
     return item.abs() if item.is_floating_point() else item
 
 
-def _fill(item: Tensor) -> Tensor:
-    """One example of ones; of whole numbers the first."""
+def _fill_ones(item: Tensor) -> Tensor:
+    """One example of ones; for integers, the first example."""
     if not item.ndim:
         return item
     return torch.ones_like(item[:1]) if item.is_floating_point() else item[:1]
 
 
-def _refuse(signed: str, name: str, module: nn.Module) -> UsageError:
+def _refuse_signed(signed: str, name: str, module: nn.Module) -> UsageError:
     kind = type(module).__name__
     fault = f"{name!r} ({kind})" if name else f"the forward of {kind}"
     way = "set mode='train', which takes batch norms as the identity," if "BatchNorm" in kind else "replace it"

@@ -22,7 +22,7 @@ from prunefield.modules.calls import (
     read_batches,
     take_batches,
 )
-from prunefield.modules.naming import unwrap
+from prunefield.modules.naming import unwrap_module
 from prunefield.scores import Score
 from prunefield.tasks import Batch
 from prunefield.training.examples import Pool
@@ -30,11 +30,11 @@ from prunefield.training.recipe import Recipe
 
 
 class TrainedMagnitude(Score):
-    """|w| after a training of a copy on the batches: what IMP ranks by, bar2023, Table 2 and Section 8.
+    """|w| after training a copy on the batches: the ranking of IMP, bar2023, Table 2 and Section 8.
 
-    The batches are one set of examples, which `recipe` cuts into batches of its own. A rated weight that is zero
-    counts as pruned and stays zero. One call is one level of IMP; `schedules.shrink` with L iterations is IMP in L
-    levels that rewinds to the weights of the given network.
+    The batches form one set of examples, which `recipe` divides into its own batches. A weight that is zero counts as
+    pruned and stays zero. One call is one level of IMP; `schedules.shrink` with L iterations is IMP in L levels that
+    rewinds to the weights of the given network.
 
     >>> net = nn.Linear(1, 2, bias=False)
     >>> still = TrainedMagnitude(recipe=Recipe(epochs=0))
@@ -68,7 +68,7 @@ class TrainedMagnitude(Score):
         pool = Pool(x, torch.arange(count_examples(whole)) if own else y)
         with keep_streams([first.device] if first.device.type == "cuda" else []), torch.enable_grad():
             seed_streams(seed)  # dropout draws from the global streams
-            twin = _copy(unwrap(net))
+            twin = _copy_network(unwrap_module(net))
             weights = self.weights(twin)
             mask = Mask({name: weight != 0 for name, weight in weights.items()})
 
@@ -82,8 +82,8 @@ class TrainedMagnitude(Score):
         return {name: weight.detach().abs() for name, weight in weights.items()}
 
 
-def _copy(net: nn.Module) -> nn.Module:
-    """A copy that can be trained; what a pass has left in the network and cannot be copied is not in it."""
+def _copy_network(net: nn.Module) -> nn.Module:
+    """A copy that can be trained, with tensors that an earlier pass left in the network detached."""
     graph = {id(value): value.detach() for module in net.modules() for value in vars(module).values()
              if isinstance(value, Tensor) and value.grad_fn is not None}  # fmt: skip
     return deepcopy(net, graph)

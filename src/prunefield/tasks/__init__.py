@@ -1,4 +1,4 @@
-"""Tasks: where the data comes from. One file is one task."""
+"""Tasks: where data come from. One file is one task."""
 
 import math
 from abc import abstractmethod
@@ -12,7 +12,7 @@ from torch import Tensor
 from prunefield.core.errors import UsageError
 from prunefield.core.plugin import Plugin
 
-FEWEST = 4  # with fewer examples of a class its kurtosis cannot be estimated
+FEWEST = 4  # examples of a class that a kurtosis needs at least
 
 
 class Batch(NamedTuple):
@@ -30,25 +30,23 @@ class Task(Plugin):
     """A labelled distribution: settings, and a way to draw from it."""
 
     family: ClassVar[str] = "tasks"
-    origin: ClassVar[Literal["made here", "your own files", "published"]] = "made here"
+    provenance: ClassVar[Literal["made here", "your own files", "published"]] = "made here"
 
     if TYPE_CHECKING:  # every task has both, as a property or as a setting, which could not replace a property
 
         @property
         def shape(self) -> tuple[int, ...]:
-            """How one row of `x` folds back into a field: (40,) or (3, 32, 32)."""
+            """The shape of one row of `x` as a field: (40,) or (3, 32, 32)."""
             ...
 
         @property
         def classes(self) -> int:
-            """How many labels there are: 0, 1, …, classes − 1."""
+            """The number of labels 0, 1, …, classes − 1."""
             ...
 
     @property
     def levels(self) -> tuple[Tensor, Tensor] | None:
-        """For images: the values of x for black (0) and white (255), scalars or one for each feature; otherwise
-        None.
-        """
+        """For images, the values of x for black (0) and white (255), as scalars or one for each feature; else None."""
         return None
 
     @abstractmethod
@@ -56,7 +54,7 @@ class Task(Plugin):
         """`n` independent examples; the same generator state gives the same examples."""
 
     def held_out(self, n: int, *, generator: torch.Generator) -> Batch:
-        """`n` test examples, which training never sees: new ones of a stream, test images of a data set."""
+        """`n` test examples, never used in training: new ones of a stream, test images of a data set."""
         return self.sample(n, generator=generator)
 
 
@@ -109,11 +107,10 @@ class Synthetic(Task):
 
 
 class Discrimination(Task):
-    """Discriminate periodic random fields by their lengthscale (lufkin2024, §2.3); all have the same marginal, of unit
-    variance.
+    """Discriminate periodic random fields by their lengthscale (lufkin2024, §2.3); all have the same marginal
+    distribution, of unit variance.
 
-    A higher label has a longer lengthscale; the paper has two. Labels are drawn uniformly and independently, one for
-    each example.
+    A higher label means a longer lengthscale; the paper has two. Labels are uniform and independent.
     """
 
     size: int = Field(default=40, ge=4, description="number of sites N on the ring, or along each side of the torus")
@@ -124,11 +121,11 @@ class Discrimination(Task):
 
     @property
     def sites(self) -> int:
-        """How many values a field has."""
+        """The number of values in a field."""
         return math.prod(self.shape)
 
     def sample(self, n: int, *, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Batch:
-        """`n` examples. They are drawn in float64 and rounded, so that both precisions see the same examples."""
+        """`n` examples. They are drawn in float64 and rounded, so both precisions get the same examples."""
         y = torch.randint(self.classes, (n,), generator=generator)
         return Batch(self.draw(y, generator=generator).to(dtype), y)
 
@@ -142,7 +139,7 @@ class Discrimination(Task):
 
     @abstractmethod
     def kurtosis(self) -> float:
-        """κ = m₄/m₂² of a site's marginal law (a Gaussian has 3), `math.inf` where it does not exist."""
+        """κ = m₄/m₂² of a site's marginal law (3 for a Gaussian), `math.inf` if it does not exist."""
 
     @abstractmethod
     def amplifier(self, a: Tensor) -> Tensor:
@@ -154,7 +151,7 @@ class Discrimination(Task):
 
     @abstractmethod
     def density(self, x: Tensor) -> Tensor:
-        """The derivative of `cdf`, element by element; infinite where single values have a probability."""
+        """The derivative of `cdf`, element by element; infinite at single values with positive probability."""
 
     @property
     @abstractmethod
@@ -162,10 +159,10 @@ class Discrimination(Task):
         """Its name in the paper."""
 
 
-def balanced(task: Task, per_class: int, *, generator: torch.Generator, training: bool = False) -> Batch:
+def draw_balanced(task: Task, per_class: int, *, generator: torch.Generator, training: bool = False) -> Batch:
     """`per_class` held-out (or training) examples of each class, sorted by class.
 
-    A finite task gives different examples, and fewer of every class if its smallest class has fewer.
+    A finite task gives distinct examples, and fewer of every class if its smallest class has fewer.
     """
     if isinstance(task, Finite):
         chosen = choose_balanced(task, per_class, generator=generator, training=training)
@@ -177,21 +174,21 @@ def balanced(task: Task, per_class: int, *, generator: torch.Generator, training
         parts.append(draw(per_class * task.classes, generator=generator))
         counts += torch.bincount(parts[-1].y, minlength=task.classes)
     x, y = torch.cat([part.x for part in parts]), torch.cat([part.y for part in parts])
-    chosen = _first(y, per_class, task.classes)
+    chosen = _find_first(y, per_class, task.classes)
     return Batch(x[chosen], y[chosen])
 
 
 def choose_balanced(task: Finite, per_class: int, *, generator: torch.Generator, training: bool = False) -> Tensor:
-    """The rows of the examples that `balanced` takes of a finite task."""
+    """The rows of the examples that `draw_balanced` takes from a finite task."""
     y = task.labels(training=training)
     smallest = y.bincount(minlength=task.classes).min(0)
     if (least := int(smallest.values)) < FEWEST:
         what, label = "training" if training else "test", int(smallest.indices)
         raise UsageError(f"{task.kind()} has {least} {what} examples of class {label}; at least {FEWEST} are needed")
     order = torch.randperm(len(y), generator=generator)
-    return order[_first(y[order], min(per_class, least), task.classes)]
+    return order[_find_first(y[order], min(per_class, least), task.classes)]
 
 
-def _first(y: Tensor, per_class: int, classes: int) -> Tensor:
-    """Where the first `per_class` labels of each class are, class by class."""
+def _find_first(y: Tensor, per_class: int, classes: int) -> Tensor:
+    """The positions of the first `per_class` labels of each class, class by class."""
     return torch.cat([torch.nonzero(y == label).flatten()[:per_class] for label in range(classes)])

@@ -1,4 +1,4 @@
-"""What finite sets of images have in common: a shelf of converted files, and how grey levels become inputs."""
+"""Finite sets of images: a shelf of converted files, and how grey levels become inputs."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ from prunefield.core.errors import RunError, UsageError, unknown
 from prunefield.core.sizes import check_claim
 from prunefield.data import shelf
 from prunefield.data.bundles import Bundle
-from prunefield.data.download import Tell, download, hash_file
+from prunefield.data.download import Tell, download_file, hash_file
 from prunefield.tasks import Finite
 
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # Pillow knows others, some of which call other programs
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # Pillow knows others, some of which call external programs
 
 
 class Images(Finite):
@@ -28,7 +28,7 @@ class Images(Finite):
     A feature without variance has s = 1. Training examples are drawn with replacement, test images without.
     """
 
-    origin = "your own files"
+    provenance = "your own files"
 
     standardise: Literal["pixel", "channel"] = Field(
         default="pixel",
@@ -37,19 +37,19 @@ class Images(Finite):
 
     def folder(self) -> Path:
         """Where its converted files are."""
-        return data.root() / self.kind()
+        return data.find_data_folder() / self.kind()
 
     @property
     @abstractmethod
     def _shelf(self) -> shelf.Shelf:
-        """The converted files, which must be there."""
+        """The converted files, which must exist."""
 
     def require(self) -> None:
         _ = self._shelf
 
     @property
     def _moments(self) -> tuple[Tensor, Tensor]:
-        return _measure(self._shelf, self.standardise, self.shape)
+        return _compute_moments(self._shelf, self.standardise, self.shape)
 
     @property
     def levels(self) -> tuple[Tensor, Tensor] | None:
@@ -59,7 +59,7 @@ class Images(Finite):
         return -mean / deviation, (255 - mean) / deviation
 
     def labels(self, *, training: bool) -> Tensor:
-        found = _label(self._shelf, "train" if training else "test")
+        found = _read_labels(self._shelf, "train" if training else "test")
         return found[: self.limit] if training else found
 
     def take(self, rows: Tensor, *, training: bool) -> Tensor:
@@ -71,15 +71,17 @@ class Images(Finite):
 class Published(Images):
     """A published set of images, fetched once with `prunefield data get`."""
 
-    origin = "published"
+    provenance = "published"
 
     form: ClassVar[shelf.Shape]
     licence: ClassVar[str]
     size: ClassVar[int]  # bytes to fetch
     address: ClassVar[str] = ""
     sha256: ClassVar[str] = ""
-    copies: ClassVar[tuple[str, ...]] = ()  # the SHA-256 of other files that are known to hold the same
-    sources: ClassVar[tuple[str, ...]] = ("official",)  # where it can be fetched from; the first is tried first
+    copies: ClassVar[tuple[str, ...]] = ()  # the SHA-256 of other files that are known to hold the same images
+    sources: ClassVar[tuple[str, ...]] = (
+        "official",
+    )  # where it can be fetched from, in the order in which they are tried
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -104,7 +106,7 @@ class Published(Images):
     def fetch(cls, downloads: Path, tell: Tell, source: str) -> Path:
         """The files of a source, fetched to the folder `downloads`."""
         path = downloads / cls.address.rpartition("/")[2]
-        return download(cls.address, path, sha256=cls.sha256, size=cls.size, tell=tell)
+        return download_file(cls.address, path, sha256=cls.sha256, size=cls.size, tell=tell)
 
     @classmethod
     @abstractmethod
@@ -112,7 +114,7 @@ class Published(Images):
         """The images and labels in the official files."""
 
     def _fetch_any(self, downloads: Path, tell: Tell, source: str | None) -> tuple[str, Path]:
-        """The source that could be reached, and what was fetched from it."""
+        """The first source that could be reached, and the path of what was fetched."""
         if source is not None and source not in self.sources:
             raise unknown(f"source of {self.kind()}", source, self.sources)
         problems = []
@@ -124,7 +126,7 @@ class Published(Images):
         raise RunError("; ".join(problems))
 
     def _compare(self, origin: Path | None) -> str:
-        """A note on a user's file that is not the official one, which is not an error: it may be repacked."""
+        """A note if a user's file is not the official one; that is not an error, as it may have been repacked."""
         if origin is None or not origin.is_file() or not self.sha256:
             return ""
         if (found := hash_file(origin)) in (self.sha256, *self.copies):
@@ -134,33 +136,33 @@ class Published(Images):
     def get(self, origin: Path | None, tell: Tell, source: str | None = None) -> Path:
         """Fetches the files of a source, or takes those at `origin`, and converts them; returns the folder.
 
-        Without a source they are tried in turn; about.json says which one it was.
+        Without `source` all are tried in turn; about.json says which one was used.
         """
-        downloads = data.root() / "downloads"
+        downloads = data.find_data_folder() / "downloads"
         source, path = ("yours", origin) if origin else self._fetch_any(downloads, tell, source)
         bundle = Bundle(path)
         try:
             about = {"data": self.kind(), "origin": path.name, "source": source, "licence": self.licence}
             about["note"] = self._compare(origin)
-            shelf.write(self.folder(), self.read(bundle), self.form, about)
+            shelf.write_shelf(self.folder(), self.read(bundle), self.form, about)
         except UsageError as error:
             raise UsageError(f"{self.kind()} from {path}: {error}") from None
         finally:
             bundle.close()
         if downloads in path.parents:
-            path.unlink()  # the converted files hold all that was in it
+            path.unlink()  # the converted files contain everything that was in it
         open_shelf.cache_clear()
         return self.folder()
 
 
 @lru_cache(maxsize=8)
 def open_shelf(folder: Path) -> shelf.Shelf:
-    """A shelf, opened once in a process."""
+    """A shelf, opened once per process."""
     return shelf.Shelf(folder)
 
 
 @lru_cache(maxsize=8)
-def _measure(files: shelf.Shelf, standardise: str, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+def _compute_moments(files: shelf.Shelf, standardise: str, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """Mean and standard deviation for each feature, float32."""
     mean, variance = (part.reshape(shape) for part in files.moments)
     if standardise == "channel":
@@ -174,13 +176,13 @@ def _measure(files: shelf.Shelf, standardise: str, shape: tuple[int, ...]) -> tu
 
 
 @lru_cache(maxsize=16)
-def _label(files: shelf.Shelf, split: str) -> Tensor:
-    """The labels as torch wants them."""
+def _read_labels(files: shelf.Shelf, split: str) -> Tensor:
+    """The labels as an int64 tensor."""
     return torch.from_numpy(files.labels[split]).long()
 
 
-def decode(content: bytes, name: str, mode: Literal["RGB", "L"], side: int | None = None) -> np.ndarray:
-    """An image file as (channels, height, width), uint8; with `side`, its middle square scaled to side × side."""
+def decode_image(content: bytes, name: str, mode: Literal["RGB", "L"], side: int | None = None) -> np.ndarray:
+    """An image file as (channels, height, width), uint8; with `side`, its central square scaled to side × side."""
     import io
     import warnings
 
@@ -197,6 +199,6 @@ def decode(content: bytes, name: str, mode: Literal["RGB", "L"], side: int | Non
             pixels = np.asarray(image)
     except UsageError:
         raise
-    except Exception as error:  # a damaged image raises whatever its format's reader raises
+    except Exception as error:  # a damaged image may raise anything
         raise UsageError(f"{name} is not an image that can be read ({error})") from None
     return pixels[None] if mode == "L" else pixels.transpose(2, 0, 1)

@@ -1,4 +1,4 @@
-"""What the tasks that are made from a Gaussian field have in common (lufkin2024, §2.3)."""
+"""Tasks made from a Gaussian field (lufkin2024, §2.3)."""
 
 from functools import cache
 from typing import Literal, Self
@@ -39,19 +39,19 @@ class Latent(Discrimination):
 
     def correlate(self, label: int) -> Tensor:
         """The covariance of site 0 of z with every site, shape `shape`."""
-        return fields.correlate(self.size, self.lengthscales[label], self.dimensions)
+        return fields.correlate_sites(self.size, self.lengthscales[label], self.dimensions)
 
     def draw_latent(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
         """The field z for each label, shape (n, sites)."""
         roots = _stack_roots(self.size, self.lengthscales)
-        return fields.sample(labels, roots, dimensions=self.dimensions, generator=generator)
+        return fields.draw_fields(labels, roots, dimensions=self.dimensions, generator=generator)
 
     def correlate_noise(self, noise: Tensor, labels: Tensor) -> Tensor:
-        """The fields that rows of white noise of shape (n, sites) become."""
+        """The fields made from white noise of shape (n, sites)."""
         return fields.correlate_noise(noise, labels, _stack_roots(self.size, self.lengthscales), self.dimensions)
 
 
 @cache
 def _stack_roots(size: int, lengthscales: tuple[float, ...]) -> Tensor:
     """The square roots of the covariances on the ring, shape (classes, size, size)."""
-    return torch.stack([fields.root(size, lengthscale) for lengthscale in lengthscales])
+    return torch.stack([fields.root_covariance(size, lengthscale) for lengthscale in lengthscales])

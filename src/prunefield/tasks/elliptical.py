@@ -55,9 +55,9 @@ class Elliptical(Latent):
     def _law(self) -> radial.Law:
         """Radii and weights of the laws that are not Student's, E R² = N."""
         if self.law == "extreme":
-            return radial.normalise(radial.integrate_extreme(), self.sites)
+            return radial.normalise_law(radial.integrate_extreme(), self.sites)
         radii = torch.tensor(self.radii or (1.0,), dtype=torch.float64)
-        return radial.normalise((radii, torch.full_like(radii, 1 / len(radii))), self.sites)
+        return radial.normalise_law((radii, torch.full_like(radii, 1 / len(radii))), self.sites)
 
     def draw(self, labels: Tensor, *, generator: torch.Generator) -> Tensor:
         noise = torch.randn(len(labels), self.sites, dtype=torch.float64, generator=generator)
@@ -65,9 +65,9 @@ class Elliptical(Latent):
         return self.correlate_noise(noise.mul_(stretch[:, None]), labels)
 
     def _stretch(self, norm: Tensor, generator: torch.Generator) -> Tensor:
-        """By how much rows of noise with the norm `norm` are stretched."""
+        """The factors by which rows of noise of norm `norm` are stretched."""
         if self.law == "student-t":
-            # torch.distributions calls it too, but takes no generator.
+            # torch.distributions calls the same function, but accepts no generator.
             gamma = torch._standard_gamma  # pyright: ignore[reportPrivateImportUsage]
             half = gamma(torch.full_like(norm, self.nu / 2), generator=generator)
             return ((self.nu / 2 - 1) / half).sqrt()
@@ -79,7 +79,7 @@ class Elliptical(Latent):
         return radii[torch.randint(len(weights), (len(norm),), generator=generator)] / norm
 
     def covariance(self, label: int) -> Tensor:
-        return fields.wrap(self.correlate(label))
+        return fields.make_circulant(self.correlate(label))
 
     def kurtosis(self) -> float:
         """3(ν−2)/(ν−4) for Student's t with ν > 4, 3N/(N+2) for a shell."""
@@ -90,19 +90,19 @@ class Elliptical(Latent):
     def amplifier(self, a: Tensor) -> Tensor:
         if self.law == "student-t":
             return radial.amplify_student(a, self.nu)
-        return radial.amplify(a, self._law, self.sites)
+        return radial.amplify_radial(a, self._law, self.sites)
 
     def cdf(self, x: Tensor) -> Tensor:
         if self.law != "student-t":
-            return radial.distribute(x, self._law, self.sites)
+            return radial.compute_cdf(x, self._law, self.sites)
         from scipy.special import stdtr
 
         return torch.from_numpy(np.asarray(stdtr(self.nu, x.numpy() * math.sqrt(self.nu / (self.nu - 2)))))
 
     def density(self, x: Tensor) -> Tensor:
-        """Student's with unit variance, or what `radial.weigh` says of the law of R."""
+        """Student's t with unit variance, or `radial.compute_density` for the law of R."""
         if self.law != "student-t":
-            return radial.weigh(x, self._law, self.sites)
+            return radial.compute_density(x, self._law, self.sites)
         nu = self.nu
         height = math.exp(math.lgamma((nu + 1) / 2) - math.lgamma(nu / 2)) / math.sqrt((nu - 2) * math.pi)
         return height * (1 + x.square() / (nu - 2)) ** (-(nu + 1) / 2)

@@ -23,7 +23,7 @@ FILES = {"train": "train", "test": "t10k"}
 class FashionMnist(Published):
     """Fashion-MNIST in the official order, read from its four IDX files (bar2023, Sec. 5).
 
-    Taken from where Debian's package `dataset-fashion-mnist` puts them, or from your own folder with `--from`.
+    Read from Debian's package `dataset-fashion-mnist`, or from your own folder with `--from`.
 
     >>> FashionMnist().shape, FashionMnist().classes
     ((1, 28, 28), 10)

@@ -24,13 +24,13 @@ class Gaussian(Latent):
         return self.draw_latent(labels, generator=generator)
 
     def covariance(self, label: int) -> Tensor:
-        return fields.wrap(self.correlate(label))
+        return fields.make_circulant(self.correlate(label))
 
     def kurtosis(self) -> float:
         return 3.0
 
     def amplifier(self, a: Tensor) -> Tensor:
-        return amplifier.gaussian(a)
+        return amplifier.amplify_gaussian(a)
 
     def cdf(self, x: Tensor) -> Tensor:
         return torch.special.ndtr(x)

@@ -14,13 +14,13 @@ from prunefield.theory import amplifier, fields, walls
 class Ising(Discrimination):
     """The one-dimensional Ising model (lufkin2024, Eq. 2 with its sign corrected): p(x) ∝ exp(+J Σ xᵢxᵢ₊₁), xᵢ = ±1.
 
-    Drawn exactly and without a Markov chain, from the bonds between spins that differ (`theory.walls`).
+    Drawn exactly, without a Markov chain, from the bonds between unequal spins (`theory.walls`).
 
     >>> Ising(size=8).sample(2, generator=torch.Generator().manual_seed(0)).x.abs().sum().item()
     16.0
     """
 
-    version: ClassVar[int] = 2  # the exact sampler takes other random numbers
+    version: ClassVar[int] = 2  # the exact sampler uses different random numbers
     couplings: tuple[float, ...] = Field(
         default=(0.3, 0.7), min_length=2, description="coupling J of each class, in increasing order"
     )
@@ -55,7 +55,7 @@ class Ising(Discrimination):
         return self._draw_by_gibbs(labels, generator)
 
     def _draw_by_gibbs(self, labels: Tensor, generator: torch.Generator) -> Tensor:
-        """A sweep draws all even sites given the odd ones and then the odd ones: P(xᵢ = 1) = 1/(1 + e^(−2J(l+r)))."""
+        """A sweep draws all even sites given the odd ones, then all odd sites: P(xᵢ = 1) = 1/(1 + e^(−2J(l+r)))."""
         double = 2 * torch.tensor(self.couplings, dtype=torch.float64)[labels][:, None]
         shape = (len(labels), self.size // 2)
         even, odd = (2.0 * torch.randint(2, shape, dtype=torch.float64, generator=generator) - 1 for _ in range(2))
@@ -70,17 +70,17 @@ class Ising(Discrimination):
         """E[xᵢxⱼ] = (aᵈ + aᴺ⁻ᵈ)/(1 + aᴺ), a = tanh J, d = |i−j|."""
         a = torch.tensor(self.couplings[label], dtype=torch.float64).tanh()
         distance = fields.measure_distances(self.size)
-        return fields.wrap((a**distance + a ** (self.size - distance)) / (1 + a**self.size))
+        return fields.make_circulant((a**distance + a ** (self.size - distance)) / (1 + a**self.size))
 
     def kurtosis(self) -> float:
         return 1.0
 
     def amplifier(self, a: Tensor) -> Tensor:
-        return amplifier.hypercube(a)
+        return amplifier.amplify_hypercube(a)
 
     def cdf(self, x: Tensor) -> Tensor:
         return ((x >= -1).to(torch.float64) + (x >= 1)) / 2
 
     def density(self, x: Tensor) -> Tensor:
-        """A law of two points, each of probability ½, has none: infinite at ±1, 0 elsewhere."""
+        """Two points of probability ½ each have no density: infinite at ±1, 0 elsewhere."""
         return torch.where(x.abs() == 1, torch.inf, 0.0).to(torch.float64)

@@ -12,7 +12,7 @@ from prunefield.core.errors import UsageError
 from prunefield.tasks import Batch, Task
 
 CHANNELS = 3
-UNIFORMS = 7  # per leaf: centre x, centre y, size, three colours, the grey that the colours share
+UNIFORMS = 7  # per leaf: centre x, centre y, size, three colours, their common grey
 
 
 class Leaves(Task):
@@ -100,26 +100,26 @@ class Leaves(Task):
         return torch.cat([centre, self.long * size, self.short * size, angle[..., None], colour], -1)
 
     def paint(self, leaves: torch.Tensor) -> torch.Tensor:
-        """The images x (n, 3·side²) of ellipses (n, count, 8), of which the first one over a pixel shows."""
+        """The images x (n, 3·side²) of ellipses (n, count, 8); at each pixel the first one covering it is visible."""
         mean, deviation = self.moments
         colours = (leaves[..., 5:] - mean) / deviation
-        # Torch's memory is aligned as numpy's is not, and a product's last bits may depend on that.
+        # Torch aligns memory, numpy does not, and the last bits of a product may depend on that.
         images = torch.full((len(leaves), *self.shape), -mean / deviation)
-        _painter()(leaves[..., :5].contiguous().numpy(), colours.contiguous().numpy(), images.numpy())
+        _compile_painter()(leaves[..., :5].contiguous().numpy(), colours.contiguous().numpy(), images.numpy())
         return images.flatten(1)
 
 
 @cache
-def _painter() -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
-    from numba import njit  # half a second, so only for those who paint
+def _compile_painter() -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
+    from numba import njit  # importing it takes half a second, so only where it is needed
 
     try:
-        return njit(cache=True)(_paint)
-    except RuntimeError:  # no folder for the cache can be written: compile again in every process
-        return njit(_paint)
+        return njit(cache=True)(_paint_leaves)
+    except RuntimeError:  # no writable folder for the cache: compile again in every process
+        return njit(_paint_leaves)
 
 
-def _paint(leaves: np.ndarray, colours: np.ndarray, images: np.ndarray) -> None:
+def _paint_leaves(leaves: np.ndarray, colours: np.ndarray, images: np.ndarray) -> None:
     side = images.shape[2]
     free = np.empty((side, side), dtype=np.bool_)
     for image in range(len(leaves)):

@@ -15,7 +15,7 @@ from prunefield.theory.quadrature import half_normal
 class Nlgp(Latent):
     """The nonlinear Gaussian process (lufkin2024, Eq. 3): x = erf(g z)/Z, Z² = (2/π) asin(2g²/(1+2g²)).
 
-    z has the covariance exp(−d²/ξ²). A small g leaves it Gaussian, a large one makes it ±1.
+    z has the covariance exp(−d²/ξ²). A small g leaves x Gaussian, a large g makes it ±1.
 
     >>> task = Nlgp(g=100.0, size=8, lengthscales=(0.5, 1.0))
     >>> task.sample(3, generator=torch.Generator().manual_seed(0)).x.shape
@@ -49,14 +49,14 @@ class Nlgp(Latent):
 
     def covariance(self, label: int) -> Tensor:
         """E[xᵢxⱼ] = asin(q C)/asin(q), q = 2g²/(1+2g²), C the covariance of z."""
-        return fields.wrap(torch.asin(self._gain * self.correlate(label)) / math.asin(self._gain))
+        return fields.make_circulant(torch.asin(self._gain * self.correlate(label)) / math.asin(self._gain))
 
     def kurtosis(self) -> float:
-        """E x⁴ by quadrature: four arcs of a sphere have no closed form."""
+        """E x⁴ by quadrature, as it has no closed form."""
         return _integrate_fourth(self.g, self._gain)
 
     def amplifier(self, a: Tensor) -> Tensor:
-        return amplifier.integrate(a, self.squash)
+        return amplifier.integrate_amplifier(a, self.squash)
 
     def cdf(self, x: Tensor) -> Tensor:
         return torch.special.ndtr(torch.erfinv((x * self._top).clamp(-1, 1)) / self.g)

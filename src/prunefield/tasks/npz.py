@@ -16,8 +16,8 @@ class Npz(Own):
     """Your own arrays as data for redman2025: x of shape (n, …), y of shape (n,), and x_test, y_test if you have them.
 
     Without x_test, every fifth example of a class is held out. uint8 arrays are taken as grey levels, others become
-    float32; one example of x has the shape of the field, so images are (n, channels, height, width). Labels may be any
-    whole numbers or text; they are numbered in their order.
+    float32. One example of x has the shape of the field, so images are (n, channels, height, width). Labels may be any
+    whole numbers or text, and are numbered in sorted order.
     """
 
     path: str = Field(default="images.npz", description="the file; if relative, inside the data folder")

@@ -21,7 +21,7 @@ class Photos(Task):
 
     Each photograph is cut into `rows` × `columns` cells, and each cell is a class. A training crop of side × side
     pixels lies anywhere in the upper part of its cell, a held-out crop anywhere in the lowest `held` rows of pixels:
-    they share no pixel, but neighbours look alike, so this is an easier test than new photographs would be.
+    they share no pixel, but neighbouring regions look alike, so this is easier than a test on new photographs.
     Then x = (grey level − μ)/s with μ and s of each channel over all pixels that training can see.
     Shapes: x is (n, 3·side²), channel-major; y is (n,). The photographs are JPEGs: their finest detail is lost, and
     another decoder may change the last bit of a pixel.
@@ -65,7 +65,7 @@ class Photos(Task):
 
     @property
     def _moments(self) -> tuple[Tensor, Tensor]:
-        return _measure(self.rows, self.columns, self.held)
+        return _measure_channels(self.rows, self.columns, self.held)
 
     def sample(self, n: int, *, generator: torch.Generator) -> Batch:
         return self._crop(n, 0, self._cell[0] - self.held, generator)
@@ -82,14 +82,14 @@ class Photos(Task):
         right = torch.randint(width - self.side + 1, (n,), generator=generator)
         photo, cell = y // (self.rows * self.columns), y % (self.rows * self.columns)
         down, right = down + height * (cell // self.columns), right + width * (cell % self.columns)
-        windows = _read().unfold(2, self.side, 1).unfold(3, self.side, 1)
+        windows = _read_photos().unfold(2, self.side, 1).unfold(3, self.side, 1)
         pixels = windows[photo, :, down, right]
         mean, deviation = (part[:, None, None] for part in self._moments)
         return Batch(((pixels.float() - mean) / deviation).flatten(1), y)
 
 
 @cache
-def _read() -> Tensor:
+def _read_photos() -> Tensor:
     """The photographs, (2, 3, 427, 640), uint8."""
     from PIL import Image
 
@@ -102,9 +102,9 @@ def _read() -> Tensor:
 
 
 @cache
-def _measure(rows: int, columns: int, held: int) -> tuple[Tensor, Tensor]:
+def _measure_channels(rows: int, columns: int, held: int) -> tuple[Tensor, Tensor]:
     """Mean and standard deviation of each channel over the pixels of training crops, shape (3,)."""
     height, width = HEIGHT // rows, WIDTH // columns
-    inside = _read()[..., : rows * height, : columns * width].double()
+    inside = _read_photos()[..., : rows * height, : columns * width].double()
     seen = inside.unflatten(2, (rows, height))[:, :, :, : height - held]
     return seen.mean((0, 2, 3, 4)).float(), seen.std((0, 2, 3, 4), correction=0).float()

@@ -1,4 +1,4 @@
-"""Covariances of fields that are made from a Gaussian one, site by site, by an odd function."""
+"""Covariances of fields made from a Gaussian field by an odd function, site by site."""
 
 from collections.abc import Callable
 
@@ -10,25 +10,25 @@ from prunefield.theory.quadrature import long_half_normal
 DEGREE = 401
 
 
-def correlate(shape: Callable[[Tensor], Tensor], latent: Tensor) -> Tensor:
+def correlate_transformed(shape: Callable[[Tensor], Tensor], latent: Tensor) -> Tensor:
     """Cov[f(Z₁), f(Z₂)] for an odd f with E f² = 1 at the latent correlations `latent`, of the same shape.
 
     Mehler's expansion Σ cₙ² ρⁿ over the odd n, cₙ = E[f(Z) Heₙ(Z)]/√n!; at |ρ| = 1 the sum is E f² = 1.
-    What the degrees left out would add is at most ρ⁴⁰³ times their share of the variance.
+    The omitted degrees would add at most ρ⁴⁰³ times their share of the variance.
 
-    >>> correlate(lambda z: z, torch.tensor([0.5, -0.25], dtype=torch.float64)).round(decimals=9).tolist()
+    >>> correlate_transformed(lambda z: z, torch.tensor([0.5, -0.25], dtype=torch.float64)).round(decimals=9).tolist()
     [0.5, -0.25]
     """
-    powers = expand(shape).square()
+    powers = expand_hermite(shape).square()
     degrees = torch.arange(1, 2 * len(powers), 2, dtype=torch.float64)
     total = (powers * latent[..., None] ** degrees).sum(-1)
     return torch.where(latent.abs() == 1, latent, total)
 
 
-def expand(shape: Callable[[Tensor], Tensor]) -> Tensor:
+def expand_hermite(shape: Callable[[Tensor], Tensor]) -> Tensor:
     """The coefficients cₙ = E[f(Z) Heₙ(Z)]/√n! of an odd f for n = 1, 3, …, DEGREE.
 
-    >>> cubic = expand(lambda z: z**3 - 3 * z)
+    >>> cubic = expand_hermite(lambda z: z**3 - 3 * z)
     >>> round(float(cubic[1] ** 2), 6)
     6.0
     """

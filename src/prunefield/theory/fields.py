@@ -10,8 +10,7 @@ from torch import Tensor
 
 from prunefield.core.errors import UsageError
 
-# By so much may the clipping of negative eigenvalues change a covariance before it counts as a change of the field.
-TOLERANCE = 1e-6
+TOLERANCE = 1e-6  # largest acceptable change of a covariance when its negative eigenvalues are clipped
 PRODUCT = 128  # number of sites on a side up to which a product with a root is as fast as a pair of FFTs
 
 
@@ -25,27 +24,27 @@ def measure_distances(size: int) -> Tensor:
     return torch.minimum(site, size - site)
 
 
-def correlate(size: int, lengthscale: float, dimensions: int = 1) -> Tensor:
+def correlate_sites(size: int, lengthscale: float, dimensions: int = 1) -> Tensor:
     """The covariance exp(−d²/ξ²) of site 0 with every site, shape (size,) on a ring and (size, size) on a torus.
 
-    >>> correlate(4, 1.0).round(decimals=4).tolist()
+    >>> correlate_sites(4, 1.0).round(decimals=4).tolist()
     [1.0, 0.3679, 0.0183, 0.3679]
     """
     row = torch.exp(-((measure_distances(size) / lengthscale) ** 2))
     return row if dimensions == 1 else torch.outer(row, row)
 
 
-def transform(row: Tensor) -> Tensor:
+def find_eigenvalues(row: Tensor) -> Tensor:
     """The eigenvalues of the symmetric circulant matrix with the first row `row`, shape (size // 2 + 1,)."""
     return torch.fft.rfft(row).real
 
 
-def wrap(row: Tensor) -> Tensor:
+def make_circulant(row: Tensor) -> Tensor:
     """The circulant matrix with the symmetric first row `row`, shape (size, size).
 
     On a torus `row` is the kernel of shape (size, size), and the matrix has the shape (size², size²).
 
-    >>> wrap(torch.tensor([2.0, 1.0, 0.0, 1.0]))[1].tolist()
+    >>> make_circulant(torch.tensor([2.0, 1.0, 0.0, 1.0]))[1].tolist()
     [1.0, 2.0, 1.0, 0.0]
     """
     site = torch.arange(len(row), device=row.device)
@@ -55,43 +54,44 @@ def wrap(row: Tensor) -> Tensor:
     return row[gap[:, None, :, None], gap[None, :, None, :]].reshape(row.numel(), row.numel())
 
 
-def deviate(size: int, lengthscale: float) -> float:
-    """How much clipping the negative eigenvalues would change the covariance: the largest change of an entry."""
-    negative = transform(correlate(size, lengthscale)).clamp(max=0.0)
+def measure_clipping(size: int, lengthscale: float) -> float:
+    """The largest change of an entry of the covariance when its negative eigenvalues are clipped."""
+    negative = find_eigenvalues(correlate_sites(size, lengthscale)).clamp(max=0.0)
     return float(torch.fft.irfft(negative, n=size).abs().max())
 
 
-def limit(size: int) -> float:
-    """The longest lengthscale that a ring of `size` sites can carry.
+def limit_lengthscale(size: int) -> float:
+    """The longest lengthscale for which a field exists on a ring of `size` sites.
 
-    >>> limit(40)
+    >>> limit_lengthscale(40)
     5.74
     """
     low, high = 0.0, float(size)
     while high - low > 1e-4 * size:
         middle = (low + high) / 2
-        low, high = (middle, high) if deviate(size, middle) <= TOLERANCE else (low, middle)
+        low, high = (middle, high) if measure_clipping(size, middle) <= TOLERANCE else (low, middle)
     return int(low * 100) / 100
 
 
-def root(size: int, lengthscale: float) -> Tensor:
+def root_covariance(size: int, lengthscale: float) -> Tensor:
     """The symmetric square root R of the covariance C = R², shape (size, size): rows of `normal @ R` are fields.
 
-    Beyond `limit(size)` no field with this covariance exists on the ring, which is an error.
+    Beyond `limit_lengthscale(size)` no field with this covariance exists on the ring, which is an error.
     """
-    if deviate(size, lengthscale) > TOLERANCE:
+    if measure_clipping(size, lengthscale) > TOLERANCE:
+        longest = limit_lengthscale(size)
         raise UsageError(
-            f"lengthscale {lengthscale:g} is too long for a ring of {size} sites; the maximum is {limit(size):g}"
+            f"lengthscale {lengthscale:g} is too long for a ring of {size} sites; the maximum is {longest:g}"
         )
-    spectrum = transform(correlate(size, lengthscale)).clamp(min=0.0)
-    return wrap(torch.fft.irfft(spectrum.sqrt(), n=size))
+    spectrum = find_eigenvalues(correlate_sites(size, lengthscale)).clamp(min=0.0)
+    return make_circulant(torch.fft.irfft(spectrum.sqrt(), n=size))
 
 
-def sample(labels: Tensor, roots: Tensor, *, dimensions: int = 1, generator: torch.Generator) -> Tensor:
+def draw_fields(labels: Tensor, roots: Tensor, *, dimensions: int = 1, generator: torch.Generator) -> Tensor:
     """One field for each label: `roots` of shape (classes, size, size) gives fields of shape (n, size**dimensions).
 
-    >>> roots = torch.stack([root(8, 0.5), root(8, 1.0)])
-    >>> sample(torch.tensor([0, 1, 1]), roots, generator=torch.Generator().manual_seed(0)).shape
+    >>> roots = torch.stack([root_covariance(8, 0.5), root_covariance(8, 1.0)])
+    >>> draw_fields(torch.tensor([0, 1, 1]), roots, generator=torch.Generator().manual_seed(0)).shape
     torch.Size([3, 8])
     """
     sites = roots.shape[-1] ** dimensions
@@ -103,19 +103,19 @@ def sample(labels: Tensor, roots: Tensor, *, dimensions: int = 1, generator: tor
 def correlate_noise(noise: Tensor, labels: Tensor, roots: Tensor, dimensions: int = 1) -> Tensor:
     """The field that white `noise` of shape (n, size**dimensions) becomes under the root of each label's class.
 
-    On a torus the root is applied along each axis, which costs size times less than that of the whole covariance.
+    On a torus the root is applied along each axis, which is cheaper by a factor of size than the whole root.
     """
     side = (roots.shape[-1],) * (dimensions - 1)
     fields = torch.empty_like(noise)
     for label, matrix in enumerate(roots):
         chosen = (labels == label).nonzero()[:, 0]
-        grid = _smooth(noise[chosen].unflatten(-1, (*side, -1)), matrix)
-        fields[chosen] = _smooth(grid.mT, matrix).mT.flatten(-2) if dimensions == 2 else grid
+        grid = _multiply_circulant(noise[chosen].unflatten(-1, (*side, -1)), matrix)
+        fields[chosen] = _multiply_circulant(grid.mT, matrix).mT.flatten(-2) if dimensions == 2 else grid
     return fields
 
 
-def _smooth(noise: Tensor, matrix: Tensor) -> Tensor:
+def _multiply_circulant(noise: Tensor, matrix: Tensor) -> Tensor:
     """`noise @ matrix` for a symmetric circulant matrix."""
-    if len(matrix) <= PRODUCT or not len(noise):  # MKL refuses to transform nothing
+    if len(matrix) <= PRODUCT or not len(noise):  # MKL refuses to transform an empty array
         return noise @ matrix
-    return torch.fft.irfft(torch.fft.rfft(noise) * transform(matrix[0]), n=len(matrix))
+    return torch.fft.irfft(torch.fft.rfft(noise) * find_eigenvalues(matrix[0]), n=len(matrix))

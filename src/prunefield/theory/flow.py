@@ -11,17 +11,17 @@ import torch
 from torch import Tensor
 
 from prunefield.core.errors import RunError
-from prunefield.theory.interpolation import compile_velocity, fold, tabulate
+from prunefield.theory.interpolation import compile_velocity, fold_matrices, tabulate_function
 
 
-def move(w: Tensor, short: Tensor, long: Tensor, amplifier: Callable[[Tensor], Tensor]) -> Tensor:
+def compute_velocity(w: Tensor, short: Tensor, long: Tensor, amplifier: Callable[[Tensor], Tensor]) -> Tensor:
     """The velocity ẇ of the fields `w` of shape (…, N) under Σ₀ = `short` and Σ₁ = `long`, both of shape (N, N)."""
     pull = w @ long
     norm = (w * pull).sum(-1, keepdim=True).sqrt()
     return (amplifier(pull / norm) - w @ short - pull) / 2
 
 
-def integrate(
+def integrate_flow(
     start: Tensor,
     times: Sequence[float],
     short: Tensor,
@@ -30,26 +30,27 @@ def integrate(
     *,
     tolerance: float = 1e-6,
 ) -> Tensor:
-    """The fields at `times` (of which the first is that of `start`), shape (times, …, N).
+    """The fields at `times`, the first of which is the time of `start`, shape (times, …, N).
 
     All fields are integrated side by side as one system, by an explicit method of order 8 with adaptive steps; φ is
-    read from a table that is right to 1e-10, or evaluated where no table is (`tabulate`).
+    read from a table accurate to 1e-10, or evaluated if there is no such table (`tabulate_function`).
 
     >>> one = torch.eye(4, dtype=torch.float64)
-    >>> from prunefield.theory.amplifier import gaussian
-    >>> path = integrate(torch.full((1, 4), 0.1, dtype=torch.float64), [0.0, 30.0], one, one, gaussian)
+    >>> from prunefield.theory.amplifier import amplify_gaussian
+    >>> path = integrate_flow(torch.full((1, 4), 0.1, dtype=torch.float64), [0.0, 30.0], one, one, amplify_gaussian)
     >>> path[-1, 0].round(decimals=4).tolist()  # √(2/π)·√(1/4)/2
     [0.1995, 0.1995, 0.1995, 0.1995]
     """
     from scipy.integrate import solve_ivp
 
-    rows = tabulate(amplifier)
-    even, odd = fold(torch.cat([long, short + long], 1).to(torch.float64).numpy())
+    rows = tabulate_function(amplifier)
+    even, odd = fold_matrices(torch.cat([long, short + long], 1).to(torch.float64).numpy())
     compiled = compile_velocity()
 
     def velocity(_: float, flat: np.ndarray) -> np.ndarray:
         if rows is None:
-            return move(torch.from_numpy(flat).view(-1, len(long)), short, long, amplifier).flatten().numpy()
+            fields = torch.from_numpy(flat).view(-1, len(long))
+            return compute_velocity(fields, short, long, amplifier).flatten().numpy()
         return compiled(flat, even, odd, rows)
 
     first = start.to(torch.float64).flatten().numpy()
@@ -61,14 +62,14 @@ def integrate(
     return torch.from_numpy(solution.y.T.copy()).view(len(times), *start.shape)
 
 
-def settle(short: Tensor, long: Tensor, amplifier: Callable[[Tensor], Tensor]) -> float:
+def find_flat_state(short: Tensor, long: Tensor, amplifier: Callable[[Tensor], Tensor]) -> float:
     """The height c of the flat steady state w = ±c: c = φ(√(λ₁/N))/(λ₀ + λ₁), λ being the row sums of Σ₀ and Σ₁.
 
-    For a Gaussian, N = 40 and ξ = (1, 3) this is 0.0410, the state to which the fields of elliptical data go.
+    For a Gaussian, N = 40 and ξ = (1, 3) this is 0.0410, where the fields of elliptical data end.
 
     >>> from prunefield.theory import amplifier, fields
-    >>> short, long = (fields.wrap(fields.correlate(40, xi)) for xi in (1.0, 3.0))
-    >>> round(settle(short, long, amplifier.gaussian), 4)
+    >>> short, long = (fields.make_circulant(fields.correlate_sites(40, xi)) for xi in (1.0, 3.0))
+    >>> round(find_flat_state(short, long, amplifier.amplify_gaussian), 4)
     0.041
     """
     low, high = short[0].sum(), long[0].sum()

@@ -1,4 +1,4 @@
-"""The amplifier as a table: a cubic spline on an even grid, checked against the truth, read by compiled code."""
+"""The amplifier as a table: a cubic spline on an even grid, checked against exact values, read by compiled code."""
 
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -12,14 +12,14 @@ ERROR = 1e-10
 
 
 @lru_cache(maxsize=64)
-def tabulate(function: Callable[[Tensor], Tensor]) -> np.ndarray | None:
+def tabulate_function(function: Callable[[Tensor], Tensor]) -> np.ndarray | None:
     """A smooth odd function on [−1, 1] as coefficients of cubics, a row for each cell, highest power first, (4096, 4).
 
-    A row's argument is the place in its cell, from 0 to 1. The error is measured in the middle of every cell, where
-    it is largest; None where it exceeds `ERROR` (the amplifier of a law without a fourth moment has no third
-    derivative at 0).
+    A row's argument is the position in its cell, from 0 to 1. The error is measured in the middle of every cell, where
+    it is largest; if it exceeds `ERROR`, the result is None (the amplifier of a law without a fourth moment has no
+    third derivative at 0).
 
-    >>> row = tabulate(torch.sin)[2048 + 614]
+    >>> row = tabulate_function(torch.sin)[2048 + 614]
     >>> bool(abs(np.polyval(row, 0.3 * 2048 - 614) - np.sin(0.3)) < 1e-10)
     True
     """
@@ -33,14 +33,14 @@ def tabulate(function: Callable[[Tensor], Tensor]) -> np.ndarray | None:
     return np.ascontiguousarray(spline.c.T * (1 / HALF) ** np.arange(3, -1, -1.0)) if error <= ERROR else None
 
 
-def fold(both: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def fold_matrices(both: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Matrices side by side, (N, 2N), as blocks for even and odd fields, (N/2+1, N+2) and (N/2−1, N−2): half the work.
 
-    A covariance on a ring takes even fields (wᵢ = w₋ᵢ) to even ones and odd to odd ones. Where that is not so, as on a
-    torus or for an estimated covariance, or where N is odd, the matrices are the first block and the second is empty.
+    A covariance on a ring maps even fields (wᵢ = w₋ᵢ) to even ones and odd to odd ones. If that does not hold, as on a
+    torus or for an estimated covariance, or if N is odd, the first block holds the matrices and the second is empty.
 
     >>> ring = np.array([[2.0, 1.0, 0.0, 1.0], [1.0, 2.0, 1.0, 0.0], [0.0, 1.0, 2.0, 1.0], [1.0, 0.0, 1.0, 2.0]])
-    >>> [block.shape for block in fold(np.hstack([ring, ring]))]
+    >>> [block.shape for block in fold_matrices(np.hstack([ring, ring]))]
     [(3, 6), (1, 2)]
     """
     size, middle = len(both), len(both) // 2
@@ -55,19 +55,20 @@ def fold(both: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def compile_velocity() -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-    """½φ(Σ₁w/√(wᵀΣ₁w)) − ½(Σ₀ + Σ₁)w from fields w end to end, (n·N,), (Σ₁, Σ₀ + Σ₁) after `fold`, and φ's table.
+    """½φ(Σ₁w/√(wᵀΣ₁w)) − ½(Σ₀ + Σ₁)w for concatenated fields w, shape (n·N,).
 
-    Compiled, for at these sizes the overhead of numpy's calls would be most of the time of an integration.
+    The other arguments are (Σ₁, Σ₀ + Σ₁) from `fold_matrices` and φ's table. It is compiled because, at these sizes,
+    the overhead of numpy's calls would take most of the time of an integration.
     """
-    from numba import njit  # half a second, so only for those who integrate
+    from numba import njit  # importing it takes half a second, so only where it is needed
 
     try:
-        return njit(cache=True)(_move)
-    except RuntimeError:  # no folder for the cache can be written: compile again in every process
-        return njit(_move)
+        return njit(cache=True)(_compute_velocity)
+    except RuntimeError:  # no writable folder for the cache: compile again in every process
+        return njit(_compute_velocity)
 
 
-def _move(flat: np.ndarray, even: np.ndarray, odd: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _compute_velocity(flat: np.ndarray, even: np.ndarray, odd: np.ndarray, rows: np.ndarray) -> np.ndarray:
     size, middle, half, last = len(even) + len(odd), len(even) - 1, len(rows) / 2, len(rows) - 1
     w = flat.reshape(-1, size)
     if len(odd) == 0:

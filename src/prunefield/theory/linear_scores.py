@@ -1,6 +1,7 @@
 """SynFlow and SNIP of a linear model f(x) = wᵀx (bar2023, Sections 5 and 6).
 
-Inputs X have shape (d, n), column i is example x_i; weights w have shape (d,), labels y (n,). All is double precision.
+Inputs X have shape (d, n), with example x_i in column i; weights w have shape (d,), labels y (n,). All computations are
+in double precision.
 """
 
 import torch
@@ -19,7 +20,7 @@ def score_flow(w: Tensor, entry: Tensor) -> Tensor:
 def score_sensitivity(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """SNIP's |∂L/∂m_j| for the ℓ1 loss L = (1/n)·Σ_i |x_iᵀ(w⊙m) − y_i| at m = 1: (1/n)·|w_j·Σ_i sign(x_iᵀw − y_i)x_ij|.
 
-    The print (Section 6) has y_i inside the brackets of x_iᵀ(·), and no absolute value around the sum.
+    As printed (Section 6), y_i is inside the brackets of x_iᵀ(·), and the sum has no absolute value.
 
     >>> x = torch.tensor([[3.0, 0.0], [0.0, -4.0]])
     >>> score_sensitivity(torch.tensor([-2.0, 1.0]), x, torch.tensor([7.0, 5.0])).tolist()
@@ -40,9 +41,11 @@ def unbracketed_sensitivity(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 
 def binary_error(w: Tensor, kept: Tensor) -> Tensor:
-    """The error of a binary mask for Gaussian X, Σ_k (1 − π_k)·w_k², for chances π of being kept, of shape (…, d).
+    """The error of a binary mask for Gaussian X, Σ_k (1 − π_k)·w_k², where π of shape (…, d) are the
+    probabilities of being kept.
 
-    The mask may be random but not depend on X. Least for the s largest |w_k|: sampling cannot help it.
+    The mask may be random but must not depend on X. The error is smallest if the s largest |w_k| are kept, so sampling
+    cannot reduce it.
 
     >>> binary_error(torch.tensor([3.0, 1.0]), torch.tensor([1.0, 0.0])).item()
     1.0

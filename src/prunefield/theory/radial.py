@@ -1,7 +1,7 @@
 """The marginal law of elliptical data X = R·u, u uniform on the sphere of `sites` dimensions (lufkin2024, Def. 1).
 
-A radial law is a pair of tensors, radii and the weight of each: the nodes of a quadrature, or all radii that there are.
-All functions of `x` or `a` act on tensors of any shape, element by element, in float64.
+A radial law is a pair of tensors, radii and their weights: the nodes of a quadrature, or all radii of a discrete law.
+All functions of `x` or `a` act element by element on tensors of any shape, in float64.
 """
 
 import math
@@ -11,26 +11,26 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from prunefield.theory.amplifier import SLOPE, stretch
-from prunefield.theory.quadrature import panels
+from prunefield.theory.amplifier import SLOPE, invert_alg
+from prunefield.theory.quadrature import place_nodes
 
 Law = tuple[Tensor, Tensor]
 
 
 @cache
 def integrate_extreme() -> Law:
-    """The radii R = 2 + artanh U, U uniform: the density sech²(r − 2) for r ≥ 2 that §4.3 of lufkin2024 prints.
+    """The radii R = 2 + artanh U, U uniform: the density sech²(r − 2) for r ≥ 2, as printed in lufkin2024, §4.3.
 
     >>> radii, weights = integrate_extreme()
     >>> round(float(weights @ radii) - 2, 12) == round(math.log(2), 12)
     True
     """
-    beyond, weights = panels(np.array([0, 1, 2, 4, 6, 9, 13, 20]), 12)
+    beyond, weights = place_nodes(np.array([0, 1, 2, 4, 6, 9, 13, 20]), 12)
     return 2 + beyond, weights / beyond.cosh().square()
 
 
-def normalise(law: Law, sites: int) -> Law:
-    """The law stretched to E R² = `sites`, so that every coordinate of R·u has unit variance."""
+def normalise_law(law: Law, sites: int) -> Law:
+    """The law rescaled to E R² = `sites`, so that every coordinate of R·u has unit variance."""
     radii, weights = law
     return radii * (sites / (weights @ radii.square())).sqrt(), weights
 
@@ -45,10 +45,10 @@ def measure_kurtosis(law: Law, sites: int) -> float:
     return 3 * sites / (sites + 2) * float((weights @ radii**4) / (weights @ radii.square()).square())
 
 
-def distribute(x: Tensor, law: Law, sites: int) -> Tensor:
-    """P(R·u₁ ≤ x), from the square of u₁, which has the law Beta(1/2, (N−1)/2).
+def compute_cdf(x: Tensor, law: Law, sites: int) -> Tensor:
+    """P(R·u₁ ≤ x), from the square of u₁, which is distributed as Beta(1/2, (N−1)/2).
 
-    >>> distribute(torch.tensor([0.0, 2.0]), (torch.ones(1), torch.ones(1)), 40).tolist()
+    >>> compute_cdf(torch.tensor([0.0, 2.0]), (torch.ones(1), torch.ones(1)), 40).tolist()
     [0.5, 1.0]
     """
     from scipy.special import betainc
@@ -59,10 +59,10 @@ def distribute(x: Tensor, law: Law, sites: int) -> Tensor:
     return (1 + inside * x.sign()) / 2
 
 
-def weigh(x: Tensor, law: Law, sites: int) -> Tensor:
+def compute_density(x: Tensor, law: Law, sites: int) -> Tensor:
     """The density of R·u₁ at x, E[(1 − x²/R²)^((N−3)/2)/R] · Γ(N/2)/(√π Γ((N−1)/2)), over the radii R > |x|.
 
-    >>> weigh(torch.tensor([0.0, 0.5, 2.0]), (torch.ones(1), torch.ones(1)), 3).tolist()  # uniform on a sphere
+    >>> compute_density(torch.tensor([0.0, 0.5, 2.0]), (torch.ones(1), torch.ones(1)), 3).tolist()  # a sphere: uniform
     [0.5, 0.5, 0.0]
     """
     radii, weights = law
@@ -71,7 +71,7 @@ def weigh(x: Tensor, law: Law, sites: int) -> Tensor:
     return math.exp(math.lgamma(sites / 2) - math.lgamma((sites - 1) / 2)) / math.sqrt(math.pi) * (inside @ weights)
 
 
-def amplify(a: Tensor, law: Law, sites: int) -> Tensor:
+def amplify_radial(a: Tensor, law: Law, sites: int) -> Tensor:
     """φ(a) = E[X erf(X b/√2)] for X = R·u₁, b = alg⁻¹(a): E[R² b √(2/π)/N · M(1/2, N/2+1, −R²b²/2)].
 
     M is Kummer's function; its series is that of erf integrated over the sphere term by term.
@@ -79,7 +79,7 @@ def amplify(a: Tensor, law: Law, sites: int) -> Tensor:
     from scipy.special import hyp1f1
 
     radii, weights = law
-    b = stretch(a)
+    b = invert_alg(a)
     steep = radii * b[..., None].nan_to_num(posinf=0.0, neginf=0.0)
     series = hyp1f1(0.5, sites / 2 + 1, -(steep.numpy() ** 2) / 2)
     inside = SLOPE / sites * (radii * steep * torch.from_numpy(np.asarray(series))) @ weights
@@ -103,15 +103,15 @@ def amplify_student(a: Tensor, nu: float) -> Tensor:
     >>> round(float(amplify_student(torch.tensor(1.0, dtype=torch.float64), 3.0)) * math.pi, 9)
     2.0
     """
-    variances, weights = _mix(nu)
+    variances, weights = _mix_variances(nu)
     inside = a.clamp(-1.0, 1.0)[..., None]
     return SLOPE * (variances * inside / (1 + (variances - 1) * inside.square()).sqrt()) @ weights
 
 
 @cache
-def _mix(nu: float) -> Law:
-    """The variances (ν−2)/χ² and weights: the trapezium rule in log χ², which is exact but for rounding there."""
-    # What a variance s² > 1/a² adds falls as χ^(ν−1) towards χ = 0; this goes far enough for all a above 1e-8.
+def _mix_variances(nu: float) -> Law:
+    """The variances (ν−2)/χ² and weights: the trapezium rule in log χ², which is exact up to rounding."""
+    # The contribution of a variance s² > 1/a² falls as χ^(ν−1) towards χ = 0; this range suffices for all a above 1e-8.
     low, high = math.log(nu) - 80 / (nu - 1) - 40, math.log(nu + 40 * math.sqrt(nu) + 100)
     log = torch.arange(low, high, 0.2 / math.sqrt(nu), dtype=torch.float64)
     weights = torch.exp((nu / 2) * (log - math.log(nu)) - (log.exp() - nu) / 2)

@@ -1,8 +1,8 @@
 """The flow of lufkin2024 (Eq. 5) over long times and for many covariances at once, by an exponential integrator.
 
-ẇ = ½ σφ(Σ₁w/(σ√(wᵀΣ₁w))) − ½ (Σ₀ + Σ₁)w, σ² being the variances of class 1, is solved in the modes of Σ₀ + Σ₁, in
-which the linear part is exact. An explicit method (`theory.flow`) has to resolve the fastest mode to the very end, for
-images a hundredth of a unit of time; here steps grow as a field comes to rest.
+ẇ = ½ σφ(Σ₁w/(σ√(wᵀΣ₁w))) − ½ (Σ₀ + Σ₁)w, where σ² are the variances of class 1, is solved in the modes of Σ₀ + Σ₁,
+where the linear part is exact. An explicit method (`theory.flow`) must resolve the fastest mode to the very end, which
+for images takes steps of 0.01; here steps grow as a field comes to rest.
 """
 
 import math
@@ -13,15 +13,15 @@ from torch import Tensor
 
 from prunefield.core.errors import RunError
 
-TOLERANCE = 1e-3  # of one step, relative to the field
-FIRST, LIMIT = 0.05, 20_000  # the first step; the most steps
+TOLERANCE = 1e-3  # error of one step, relative to the field
+FIRST, LIMIT = 0.05, 20_000  # the first step; the largest number of steps
 
 
 class Torus:
     """Translation-invariant Σ₀ and Σ₁ on a ring or a torus, given as kernels (…, *grid): all products are FFTs.
 
-    Leading axes are other covariances, integrated side by side. Fields have the shape (…, inits, *grid). Negative
-    eigenvalues, which an estimate may have, count as 0.
+    Leading axes hold further covariances, integrated side by side. Fields have the shape (…, inits, *grid). Negative
+    eigenvalues, which an estimate may have, are set to 0.
     """
 
     def __init__(self, short: Tensor, long: Tensor, axes: int) -> None:
@@ -30,7 +30,7 @@ class Torus:
             torch.fft.rfftn(kernel, dim=self.axes).real.clamp(min=0.0).unsqueeze(-axes - 1) for kernel in (short, long)
         )
         self.rates = low + self.high
-        pairs = torch.full((self.high.shape[-1],), 2.0, dtype=long.dtype)  # rfft keeps one mode of a conjugate pair
+        pairs = torch.full((self.high.shape[-1],), 2.0, dtype=long.dtype)  # rfft keeps one mode of each conjugate pair
         pairs[0] = 1.0
         if self.grid[-1] % 2 == 0:
             pairs[-1] = 1.0
@@ -74,7 +74,7 @@ class Dense:
         return pulled / (size * self.scale).clamp(min=1e-300)
 
 
-def relax(
+def relax_fields(
     start: Tensor,
     times: Sequence[float],
     covariances: Torus | Dense,
@@ -82,16 +82,16 @@ def relax(
     *,
     tolerance: float = TOLERANCE,
 ) -> Tensor:
-    """The fields at `times`, which begin after 0, from `start` (…, inits, *grid) at 0: shape (times, *start.shape).
+    """The fields at `times` > 0 from `start` (…, inits, *grid) at time 0: shape (times, *start.shape).
 
     Krogstad's exponential Runge–Kutta method of order 4 (ETD4RK-B); the force at the end of a step, which the next one
-    needs anyway, gives one of order 3 to compare with. Their distance is kept below `tolerance` of the field, in the
-    field where it is largest.
+    needs anyway, gives a solution of order 3 to compare with. Their distance, relative to the field, is kept below
+    `tolerance` for every field.
 
     >>> from prunefield.theory import amplifier, fields
-    >>> rows = [fields.correlate(40, xi) for xi in (1.0, 3.0)]
+    >>> rows = [fields.correlate_sites(40, xi) for xi in (1.0, 3.0)]
     >>> start = 0.01 + 1e-3 * torch.cos(torch.arange(40, dtype=torch.float64))
-    >>> path = relax(start[None], [1000.0], Torus(*rows, 1), amplifier.gaussian)
+    >>> path = relax_fields(start[None], [1000.0], Torus(*rows, 1), amplifier.amplify_gaussian)
     >>> path[-1, 0].round(decimals=3).unique().tolist()  # flat, as elliptical data end
     [0.041]
     """
@@ -101,11 +101,11 @@ def relax(
         return covariances.analyse(covariances.scale * amplifier(covariances.pull(modes))) / 2
 
     u, now, step, found = covariances.analyse(start), 0.0, FIRST, []
-    force, length, factors = drive(u), 0.0, (_weigh(covariances.rates),) * 2
+    force, length, factors = drive(u), 0.0, (_compute_phis(covariances.rates),) * 2
     for _ in range(LIMIT):
         if (least := min(step, times[len(found)] - now)) != length:
             length = least
-            factors = _weigh(covariances.rates * (length / 4)), _weigh(covariances.rates * (length / 2))
+            factors = _compute_phis(covariances.rates * (length / 4)), _compute_phis(covariances.rates * (length / 2))
         (half, h1, h2, _), (whole, f1, f2, f3) = factors
         early = drive(half * u + (length / 2) * h1 * force)
         later = drive(half * u + length * ((h1 / 2 - h2) * force + h2 * early))
@@ -113,8 +113,8 @@ def relax(
         fresh = (f1 - 3 * f2 + 4 * f3) * force + (2 * f2 - 4 * f3) * (early + later) + (4 * f3 - f2) * last
         fresh = whole * u + length * fresh
         after = drive(fresh)
-        wrong = _measure(length * (4 * f3 - f2) * (after - last), axes)
-        error = float((wrong / _measure(fresh, axes).clamp(min=1e-300)).max())
+        wrong = _measure_norm(length * (4 * f3 - f2) * (after - last), axes)
+        error = float((wrong / _measure_norm(fresh, axes).clamp(min=1e-300)).max())
         if error <= tolerance:
             u, force, now = fresh, after, now + length
             if now >= times[len(found)] * (1 - 1e-12):
@@ -123,12 +123,12 @@ def relax(
                     return torch.stack(found)
         if error > tolerance or length == step:
             ideal = step * min(4.0, max(0.2, 0.9 * (tolerance / max(error, 1e-12)) ** 0.25))
-            step = ideal if error > tolerance or ideal > 1.2 * step else step  # factors are kept for equal steps
+            step = ideal if error > tolerance or ideal > 1.2 * step else step  # an unchanged step can reuse its factors
     raise RunError(f"the flow did not reach t = {times[-1]:g} within {LIMIT} steps (it stopped at {now:g})")
 
 
-def _weigh(decay: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """e⁻ˣ, φ₁(−x) = (1 − e⁻ˣ)/x, φ₂ = (1 − φ₁)/x and φ₃ = (½ − φ₂)/x; by their series where x < 0.5."""
+def _compute_phis(decay: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """e⁻ˣ, φ₁(−x) = (1 − e⁻ˣ)/x, φ₂ = (1 − φ₁)/x and φ₃ = (½ − φ₂)/x; by series for x < 0.5."""
     small = decay < 0.5
     safe = torch.where(small, 1.0, decay)
     third = sum((-decay) ** k / math.factorial(k + 3) for k in range(10))
@@ -139,5 +139,5 @@ def _weigh(decay: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return torch.exp(-decay), torch.where(small, 1 - decay * two, one), two, third
 
 
-def _measure(modes: Tensor, axes: tuple[int, ...]) -> Tensor:
+def _measure_norm(modes: Tensor, axes: tuple[int, ...]) -> Tensor:
     return modes.abs().square().sum(axes).sqrt()

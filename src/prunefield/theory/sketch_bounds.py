@@ -1,8 +1,8 @@
 """The error of sketched masks averaged over Gaussian inputs, and its bounds: bar2023, Theorem 4.4 and Lemma 4.5.
 
 The mask comes from Algorithm 1 with p0 of Eq. 2, made from the initial weights w0 and the inputs X ~ N(0, I)/√n of
-shape (d, n); it is applied to the trained weights w⋆ = w0 + Δ. Weights have shape (…, d), results (…); all is double
-precision and s is the number of draws.
+shape (d, n); it is applied to the trained weights w⋆ = w0 + Δ. Weights have shape (…, d), results (…); s is the
+number of draws. All computations are in double precision.
 """
 
 from math import exp, inf, lgamma
@@ -12,19 +12,19 @@ from torch import Tensor
 
 
 def norm_constant(n: int) -> float:
-    """c_n = (E‖X_(k)‖)² = (2/n)·[Γ((n+1)/2)/Γ(n/2)]² (proof of Theorem 4.4), from 2/π at n = 1 up to 1.
+    """c_n = (E‖X_(k)‖)² = (2/n)·[Γ((n+1)/2)/Γ(n/2)]² (proof of Theorem 4.4): 2/π at n = 1, rising to 1.
 
     >>> round(norm_constant(1), 5), round(norm_constant(128), 6), norm_constant(10**12) <= 1
     (0.63662, 0.996101, True)
     """
-    if n > 10**5:  # the difference of two large lgammas loses digits; the series has more than are left
+    if n > 10**5:  # the difference of two large lgammas loses more digits than the series
         return 1 - 1 / (2 * n) + 1 / (8 * n**2)
     return 2 / n * exp(2 * (lgamma((n + 1) / 2) - lgamma(n / 2)))
 
 
 def fresh_constant(n: int) -> float:
-    """E‖X̃_(j)‖·E‖X̃_(k)‖⁻¹ = Γ((n+1)/2)Γ((n−1)/2)/Γ(n/2)²: takes the place of c_n where the mask is made from inputs
-    X̃ that are independent of X, which the proof of Theorem 4.4 does not treat; infinite at n = 1.
+    """E‖X̃_(j)‖·E‖X̃_(k)‖⁻¹ = Γ((n+1)/2)Γ((n−1)/2)/Γ(n/2)²: replaces c_n if the mask is made from inputs X̃ that are
+    independent of X, a case that the proof of Theorem 4.4 does not cover; infinite at n = 1.
 
     >>> round(fresh_constant(2), 3), fresh_constant(1)
     (1.571, inf)
@@ -46,7 +46,7 @@ def gaussian_error(w0: Tensor, w: Tensor, s: int, n: int, *, fresh: bool = False
     inside = torch.where(reached, w, 0).square()
     spread = w0.sum(-1) * (inside / torch.where(reached, w0, 1)).sum(-1) - inside.sum(-1)
     constant = fresh_constant(n) if fresh else norm_constant(n)
-    # For d = 1 the spread is zero, also where the constant is infinite.
+    # For d = 1 the spread is zero, even if the constant is infinite.
     lost = torch.where(reached, 0, w).square().sum(-1)
     return lost + torch.where(spread > 0, constant * spread, spread) / s
 
@@ -86,11 +86,11 @@ def printed_bound(w0: Tensor, w: Tensor, s: int) -> Tensor:
     >>> round(printed_bound(w0, w, 1).item(), 3)
     4.01
     """
-    return _bound(w0, w, s, lambda delta, size: delta.square().sum(-1) / size.amax(-1))
+    return _compute_bound(w0, w, s, lambda delta, size: delta.square().sum(-1) / size.amax(-1))
 
 
 def minimum_bound(w0: Tensor, w: Tensor, s: int) -> Tensor:
-    """Theorem 4.4 with the maximum ‖w0‖_∞ of its print replaced by the minimum min_k|w0_k|; then it holds.
+    """Theorem 4.4 with the printed maximum ‖w0‖_∞ replaced by the minimum min_k|w0_k|; then it holds.
 
     The proof bounds Σ_k Δ_k²/|w0_k|, which is at least ‖Δ‖²/‖w0‖_∞ and at most ‖Δ‖²/min_k|w0_k|.
 
@@ -98,7 +98,7 @@ def minimum_bound(w0: Tensor, w: Tensor, s: int) -> Tensor:
     >>> round(minimum_bound(w0, w, 1).item(), 2)
     102.01
     """
-    return _bound(w0, w, s, lambda delta, size: _quotient(delta.square().sum(-1), size.amin(-1)))
+    return _compute_bound(w0, w, s, lambda delta, size: _divide_safely(delta.square().sum(-1), size.amin(-1)))
 
 
 def sum_bound(w0: Tensor, w: Tensor, s: int, n: int) -> Tensor:
@@ -108,11 +108,11 @@ def sum_bound(w0: Tensor, w: Tensor, s: int, n: int) -> Tensor:
     >>> round(sum_bound(w0, w, 1, 8).item(), 2)
     95.84
     """
-    return norm_constant(n) * _bound(w0, w, s, lambda delta, size: _quotient(delta.square(), size).sum(-1))
+    return norm_constant(n) * _compute_bound(w0, w, s, lambda delta, size: _divide_safely(delta.square(), size).sum(-1))
 
 
 def mixture_bound(w0: Tensor, w: Tensor, s: int, n: int, alpha: float) -> Tensor:
-    """What the defensive mixture (1 − α)·p0 + α/d guarantees on both sides, for 0 < α < 1:
+    """The bound that the defensive mixture (1 − α)·p0 + α/d guarantees on both sides, for 0 < α < 1:
     (1/s)·min[(s·E_p0 + ‖w⋆‖²)/(1 − α), (d/α)·‖w⋆‖²] − ‖w⋆‖²/s, with E_p0 the error of p0; not in the paper.
 
     >>> w0, w = torch.tensor([1.0, 0.01], dtype=torch.float64), torch.ones(2)
@@ -124,12 +124,12 @@ def mixture_bound(w0: Tensor, w: Tensor, s: int, n: int, alpha: float) -> Tensor
     return (torch.minimum(moment / (1 - alpha), w.shape[-1] / alpha * power) - power) / s
 
 
-def _bound(w0: Tensor, w: Tensor, s: int, first) -> Tensor:
+def _compute_bound(w0: Tensor, w: Tensor, s: int, first) -> Tensor:
     size, delta = w0.double().abs(), w.double() - w0.double()
     total = size.sum(-1)
     return total / s * (first(delta, size) + 2 * delta.abs().sum(-1) + total)
 
 
-def _quotient(above: Tensor, below: Tensor) -> Tensor:
-    """above / below, with 0/0 = 0: a weight that neither starts nor ends anywhere costs nothing."""
+def _divide_safely(above: Tensor, below: Tensor) -> Tensor:
+    """above / below, with 0/0 = 0: a weight that is zero before and after training costs nothing."""
     return torch.where(above > 0, above / below, 0)

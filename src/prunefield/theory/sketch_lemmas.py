@@ -1,7 +1,8 @@
 """Lemmas 4.1, 4.2, 4.3, 4.5, B.1 and B.2 of bar2023: the printed and the exact statements.
 
-Inputs X have shape (…, d, n), weights w and probabilities p (…, d), s is the number of draws of Algorithm 1; all is
-double precision. The exact errors themselves are in `sketching` (given X) and `sketch_bounds` (Gaussian X).
+Inputs X have shape (…, d, n), weights w and probabilities p (…, d), s is the number of draws of Algorithm 1. All
+computations are in double precision. The exact errors themselves are in `sketching` (given X) and `sketch_bounds`
+(Gaussian X).
 """
 
 from itertools import combinations
@@ -18,20 +19,20 @@ def optimal_error(x: Tensor, w: Tensor, s: int) -> Tensor:
     >>> optimal_error(torch.ones(2, 1), torch.tensor([2.0, 2.0]), 1).item()
     0.0
     """
-    return (_total(x, w).square() - _features(x, w).square().sum(-1)) / s
+    return (_sum_importances(x, w).square() - _compute_features(x, w).square().sum(-1)) / s
 
 
 def unsquared_error(x: Tensor, w: Tensor, s: int) -> Tensor:
-    """Lemma 4.1 as printed: (1/s)·(Σ_k ‖X_(k)‖|w_k|)² − (1/s)·‖Xᵀw‖. It is false: the last norm lacks its square.
+    """Lemma 4.1 as printed: (1/s)·(Σ_k ‖X_(k)‖|w_k|)² − (1/s)·‖Xᵀw‖. It is false: the last norm is not squared.
 
     >>> [round(unsquared_error(torch.ones(2, 1), torch.full((2,), w), 1).item(), 6) for w in (2.0, 0.1)]
     [12.0, -0.16]
     """
-    return (_total(x, w).square() - _features(x, w).norm(dim=-1)) / s
+    return (_sum_importances(x, w).square() - _compute_features(x, w).norm(dim=-1)) / s
 
 
 def start_bound(w: Tensor, s: int) -> Tensor:
-    """Lemma 4.2 as printed: (1/s)·‖w0‖². It is false: its proof takes (Σ a_k)² for at most Σ a_k².
+    """Lemma 4.2 as printed: (1/s)·‖w0‖². It is false: its proof assumes (Σ a_k)² ≤ Σ a_k².
 
     >>> start_bound(torch.ones(3), 1).item()
     3.0
@@ -40,7 +41,7 @@ def start_bound(w: Tensor, s: int) -> Tensor:
 
 
 def start_bound_corrected(w: Tensor, s: int) -> Tensor:
-    """Lemma 4.2 corrected: (1/s)·(‖w0‖₁² − ‖w0‖²), which c_n < 1 times makes exact.
+    """Lemma 4.2 corrected: (1/s)·(‖w0‖₁² − ‖w0‖²), which the factor c_n < 1 makes exact.
 
     >>> start_bound_corrected(torch.ones(3), 1).item()
     6.0
@@ -49,7 +50,7 @@ def start_bound_corrected(w: Tensor, s: int) -> Tensor:
 
 
 def cross_bound(x: Tensor, w: Tensor, p: Tensor, s: int) -> Tensor:
-    """Lemma 4.3 as printed, which holds: (1/s)·Σ_k ‖X_(k)‖²w_k²/p_k; infinite where a weight that counts has p_k = 0.
+    """Lemma 4.3 as printed, which holds: (1/s)·Σ_k ‖X_(k)‖²w_k²/p_k; infinite if p_k = 0 for a weight that matters.
 
     >>> cross_bound(torch.eye(2), torch.tensor([1.0, 2.0]), torch.tensor([0.5, 0.5]), 2).item()
     5.0
@@ -61,7 +62,7 @@ def cross_bound(x: Tensor, w: Tensor, p: Tensor, s: int) -> Tensor:
 def feature_moments(x: Tensor, w: Tensor, p: Tensor, s: int) -> tuple[Tensor, Tensor]:
     """Mean (Xᵀw)_i and variance (1/s)·[Σ_k X_ki²w_k²/p_k − (Xᵀw)_i²] of the features Xᵀ(w⊙m): Lemmas B.1 and B.2.
 
-    Both of shape (…, n). Where p_k = 0 the weight is never kept, and the sums run over the others alone.
+    Both of shape (…, n). A weight with p_k = 0 is never kept, and the sums run over the others only.
 
     >>> mean, variance = feature_moments(torch.eye(2), torch.tensor([1.0, 2.0]), torch.tensor([0.5, 0.5]), 1)
     >>> mean.tolist(), variance.tolist()
@@ -70,12 +71,13 @@ def feature_moments(x: Tensor, w: Tensor, p: Tensor, s: int) -> tuple[Tensor, Te
     x, w, p = x.double(), w.double(), p.double()
     inside = torch.where(p > 0, w, 0)
     second = torch.matmul((inside.square() / torch.where(p > 0, p, 1)).unsqueeze(-2), x.square()).squeeze(-2)
-    mean = _features(x, inside)
+    mean = _compute_features(x, inside)
     return mean, (second - mean.square()) / s
 
 
 def mask_covariance(p: Tensor, s: int) -> Tensor:
-    """Cov m = (1/s)·(diag(1/p) − 1·1ᵀ) for p > 0, of shape (…, d, d): Lemma B.2 for X = I, with its off-diagonal.
+    """Cov m = (1/s)·(diag(1/p) − 1·1ᵀ) for p > 0, of shape (…, d, d): Lemma B.2 for X = I, including off-diagonal
+    entries.
 
     >>> mask_covariance(torch.tensor([0.5, 0.5]), 1).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
@@ -84,7 +86,7 @@ def mask_covariance(p: Tensor, s: int) -> Tensor:
 
 
 def mean_kept(p: Tensor, s: int) -> Tensor:
-    """E‖m‖₀ = Σ_k [1 − (1 − p_k)ˢ] ≤ s: how many weights Algorithm 1 keeps on average.
+    """E‖m‖₀ = Σ_k [1 − (1 − p_k)ˢ] ≤ s: the average number of weights that Algorithm 1 keeps.
 
     >>> mean_kept(torch.tensor([0.5, 0.5]), 2).item()
     1.5
@@ -105,7 +107,7 @@ def subset_error(w: Tensor, s: int, *, rescaled: bool) -> Tensor:
 
 
 def enumerate_subsets(w: Tensor, s: int, *, rescaled: bool) -> Tensor:
-    """The same from its definition: the mean of ‖w − w⊙m‖² over all subsets. An oracle, for small d.
+    """`subset_error` from its definition: the mean of ‖w − w⊙m‖² over all subsets. An oracle for small d.
 
     >>> enumerate_subsets(torch.ones(4), 1, rescaled=True).item()
     12.0
@@ -119,9 +121,9 @@ def enumerate_subsets(w: Tensor, s: int, *, rescaled: bool) -> Tensor:
 
 
 def enumerate_moments(x: Tensor, w: Tensor, p: Tensor, s: int) -> dict[str, Tensor]:
-    """All that Section 3 and Lemmas B.1, B.2 say of masks and features, from the dˢ outcomes of Algorithm 1.
+    """The moments in Section 3 and Lemmas B.1 and B.2, from all dˢ outcomes of Algorithm 1.
 
-    `mask` and `covariance` are the moments of m, `kept` the chance of each weight to be kept, `most` the largest
+    `mask` and `covariance` are the moments of m, `kept` the probability that each weight is kept, `most` the largest
     ‖m‖₀, `mean` and `variance` the moments of the features.
 
     >>> found = enumerate_moments(torch.eye(2), torch.tensor([1.0, 2.0]), torch.tensor([0.5, 0.5]), 1)
@@ -145,9 +147,9 @@ def enumerate_moments(x: Tensor, w: Tensor, p: Tensor, s: int) -> dict[str, Tens
     }
 
 
-def _total(x: Tensor, w: Tensor) -> Tensor:
+def _sum_importances(x: Tensor, w: Tensor) -> Tensor:
     return (x.double().norm(dim=-1) * w.double().abs()).sum(-1)
 
 
-def _features(x: Tensor, w: Tensor) -> Tensor:
+def _compute_features(x: Tensor, w: Tensor) -> Tensor:
     return torch.matmul(w.double().unsqueeze(-2), x.double()).squeeze(-2)

@@ -1,7 +1,8 @@
 """Pruning as sketching (bar2023, Sections 3 and 4) for given inputs: Algorithm 1 and its exact error.
 
-Inputs X have shape (…, d, n): row X_(k) holds feature k of all n examples. Weights w and probabilities p have shape
-(…, d), the features are Xᵀw, and s is the number of draws. Leading dimensions broadcast; all is double precision.
+Inputs X have shape (…, d, n): row X_(k) holds feature k of all n examples. Weights w and probabilities p have shape (…,
+d), the features are Xᵀw, and s is the number of draws. Leading dimensions broadcast. All computations are in double
+precision.
 """
 
 import torch
@@ -10,10 +11,10 @@ from torch import Tensor
 from prunefield.core.errors import UsageError
 
 
-def probabilities(w: Tensor, x: Tensor | None = None) -> Tensor:
-    """The optimal sampling probabilities p_i = ‖X_(i)‖|w_i| / Σ_j ‖X_(j)‖|w_j| (Eq. 2); without `x`, equal norms.
+def optimal_probabilities(w: Tensor, x: Tensor | None = None) -> Tensor:
+    """The optimal sampling probabilities p_i = ‖X_(i)‖|w_i| / Σ_j ‖X_(j)‖|w_j| (Eq. 2); without `x`, norms are equal.
 
-    >>> probabilities(torch.tensor([3.0, -1.0])).tolist()
+    >>> optimal_probabilities(torch.tensor([3.0, -1.0])).tolist()
     [0.75, 0.25]
     """
     importance = w.double().abs() if x is None else w.double().abs() * x.double().norm(dim=-1)
@@ -23,10 +24,10 @@ def probabilities(w: Tensor, x: Tensor | None = None) -> Tensor:
     return importance / total
 
 
-def defend(p: Tensor, alpha: float) -> Tensor:
+def mix_uniform(p: Tensor, alpha: float) -> Tensor:
     """The defensive mixture (1 − α)·p + α/d, which gives every weight a positive probability; not in the paper.
 
-    >>> defend(torch.tensor([1.0, 0.0]), 0.5).tolist()
+    >>> mix_uniform(torch.tensor([1.0, 0.0]), 0.5).tolist()
     [0.75, 0.25]
     """
     if not 0 <= alpha <= 1:
@@ -35,7 +36,7 @@ def defend(p: Tensor, alpha: float) -> Tensor:
 
 
 def draw_mask(p: Tensor, s: int, *, generator: torch.Generator, draws: tuple[int, ...] = ()) -> Tensor:
-    """Algorithm 1: s times draw i ~ p with replacement and add 1/(s·p_i) to m_i; so E m = 1 and at most s are non-zero.
+    """Algorithm 1: s times, draw i ~ p with replacement and add 1/(s·p_i) to m_i. E m = 1, and at most s are non-zero.
 
     The shape is `draws` + (…, d).
 
@@ -44,7 +45,7 @@ def draw_mask(p: Tensor, s: int, *, generator: torch.Generator, draws: tuple[int
     """
     p = p.double().expand(*draws, *p.shape)
     ends = p.cumsum(-1).contiguous()
-    # A random number times the last end, not times 1: the sum of p may differ from 1 by rounding.
+    # Scaled by the last end and not by 1: the sum of p may differ from 1 by rounding.
     places = torch.rand(*p.shape[:-1], s, dtype=torch.float64, generator=generator) * ends[..., -1:]
     picks = torch.searchsorted(ends, places, right=True).clamp(max=p.shape[-1] - 1)
     return torch.zeros_like(ends).scatter_add_(-1, picks, 1 / (s * p.gather(-1, picks)))
@@ -53,8 +54,8 @@ def draw_mask(p: Tensor, s: int, *, generator: torch.Generator, draws: tuple[int
 def expected_error(x: Tensor, w: Tensor, p: Tensor, s: int) -> Tensor:
     """E_m‖Xᵀw − Xᵀ(w⊙m)‖² for the masks of Algorithm 1, exactly, for any p.
 
-    (1/s)·[Σ_k ‖X_(k)‖²w_k²/p_k − ‖Xᵀw‖²] (Lemma 4.3 before its last step; Lemma 4.1 with the square that its print
-    lost). Weights with p_k = 0 are never kept: they add their squared features, whatever s is.
+    (1/s)·[Σ_k ‖X_(k)‖²w_k²/p_k − ‖Xᵀw‖²] (Lemma 4.3 before its last step; Lemma 4.1 with the square missing in
+    print). Weights with p_k = 0 are never kept: they add their squared features, whatever s is.
 
     >>> x, w = torch.eye(2), torch.tensor([1.0, 1.0])
     >>> expected_error(x, w, torch.tensor([1.0, 0.0]), 5).item()
@@ -64,11 +65,11 @@ def expected_error(x: Tensor, w: Tensor, p: Tensor, s: int) -> Tensor:
     reached = p > 0
     inside = torch.where(reached, w, 0)
     second = (x.square().sum(-1) * inside.square() / torch.where(reached, p, 1)).sum(-1)
-    return _power(x, w - inside) + (second - _power(x, inside)) / s
+    return _square_features(x, w - inside) + (second - _square_features(x, inside)) / s
 
 
 def enumerate_error(x: Tensor, w: Tensor, p: Tensor, s: int) -> Tensor:
-    """The same error from its definition: the sum over all dˢ sequences of draws. An oracle, for small d and s.
+    """`expected_error` from its definition: the sum over all dˢ sequences of draws. An oracle for small d and s.
 
     >>> x, w, p = torch.eye(2), torch.tensor([1.0, 2.0]), torch.tensor([0.25, 0.75])
     >>> round(enumerate_error(x, w, p, 3).item(), 12), round(expected_error(x, w, p, 3).item(), 12)
@@ -76,7 +77,7 @@ def enumerate_error(x: Tensor, w: Tensor, p: Tensor, s: int) -> Tensor:
     """
     x, w, p = x.double(), w.double(), p.double()
     masks, chances = enumerate_masks(p, s)
-    return (chances * _power(x.unsqueeze(-3), w.unsqueeze(-2) * (1 - masks))).sum(-1)
+    return (chances * _square_features(x.unsqueeze(-3), w.unsqueeze(-2) * (1 - masks))).sum(-1)
 
 
 def enumerate_masks(p: Tensor, s: int) -> tuple[Tensor, Tensor]:
@@ -94,6 +95,6 @@ def enumerate_masks(p: Tensor, s: int) -> tuple[Tensor, Tensor]:
     return masks, p[..., picks].prod(-1)
 
 
-def _power(x: Tensor, w: Tensor) -> Tensor:
+def _square_features(x: Tensor, w: Tensor) -> Tensor:
     """‖Xᵀw‖²."""
     return torch.matmul(w.unsqueeze(-2), x).squeeze(-2).square().sum(-1)

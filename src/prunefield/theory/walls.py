@@ -1,13 +1,13 @@
 """Exact samples of the Ising model on a ring, from its domain walls, eight bonds at a time.
 
-A wall is a bond whose two spins differ. The walls of exp(+J Σ xᵢxᵢ₊₁) are independent, each there with the chance
-p = 1/(1 + e²ᴶ), but for one condition: round the ring their number is even. Eight bonds are one byte, drawn from its
-256 chances with one random integer (Walker's alias table), so that a ring of N sites takes N/8 + 1 of them.
+A wall is a bond whose two spins differ. The walls of exp(+J Σ xᵢxᵢ₊₁) are independent, each present with probability
+p = 1/(1 + e²ᴶ), except that their number around the ring must be even. Eight bonds are one byte, drawn from its 256
+probabilities with one random integer (Walker's alias table), so a ring of N sites takes N/8 + 1 integers.
 
-The condition is met without rejection. Let a bond without a wall be open with the chance p/(1−p) and one with a wall
-always: then given which bonds are open, each of them has a wall by a fair coin. An odd ring has an open bond, and
-turning the coin of its first one gives an even ring of the right law. Only the ring that has no open bond is then too
-rare, and all walls are taken away with the chance aᴺ/(1 + aᴺ), a = tanh J.
+The condition is met without rejection. Call a bond with a wall always open, and a bond without one open with
+probability p/(1−p): then, given which bonds are open, each of them has a wall by a fair coin. A ring with an odd number
+of walls has an open bond, and flipping the coin of the first one gives an even ring of the right distribution. Only the
+ring without open bonds is then too rare, so all walls are removed with probability aᴺ/(1 + aᴺ), a = tanh J.
 """
 
 from functools import cache
@@ -17,7 +17,7 @@ from torch import Tensor
 
 BONDS = 8
 PATTERNS = 1 << BONDS
-BITS = 63 - BONDS  # of a random integer: what is left to choose between a pattern and its alias
+BITS = 63 - BONDS  # the rest of a random integer, which chooses between a pattern and its alias
 
 
 def draw_ring(labels: Tensor, couplings: tuple[float, ...], size: int, *, generator: torch.Generator) -> Tensor:
@@ -36,7 +36,7 @@ def draw_ring(labels: Tensor, couplings: tuple[float, ...], size: int, *, genera
 
     j = torch.tensor(couplings, dtype=torch.float64)
     whole = (1 / (1 + j.tanh() ** -size))[labels]
-    closed = torch.log1p(-torch.exp(-2 * j))[labels]  # the logarithm of the chance that a bond without a wall is shut
+    closed = torch.log1p(-torch.exp(-2 * j))[labels]  # the log-probability that a bond without a wall is not open
     skipped = ((1 - chance) / (1 - whole)).clamp_(2.0**-62, 1).log_() / closed
     block = walls.ne(0).view(torch.uint8).argmax(1, keepdim=True)
     until = BONDS * block[:, 0] + first[walls.gather(1, block)[:, 0]]
@@ -51,7 +51,7 @@ def draw_ring(labels: Tensor, couplings: tuple[float, ...], size: int, *, genera
 
 
 def _draw_patterns(random: Tensor, labels: Tensor, couplings: tuple[float, ...]) -> Tensor:
-    """A byte of walls for each random integer: the pattern of its first bits, or that one's alias."""
+    """A byte of walls for each random integer: the pattern given by its first bits, or that pattern's alias."""
     kept, alias = (torch.cat(part) for part in zip(*map(_weigh_patterns, couplings), strict=True))
     pattern = random >> BITS
     cell = pattern + PATTERNS * labels[:, None]
@@ -60,7 +60,7 @@ def _draw_patterns(random: Tensor, labels: Tensor, couplings: tuple[float, ...])
 
 @cache
 def _weigh_patterns(coupling: float) -> tuple[Tensor, Tensor]:
-    """Walker's table of the patterns' chances pᵐ(1−p)⁸⁻ᵐ: how often each cell keeps its own, and whose the rest is."""
+    """Walker's table for the probabilities pᵐ(1−p)⁸⁻ᵐ: how often a cell gives its own pattern, and which one else."""
     wall = 1 / (1 + torch.tensor(2 * coupling, dtype=torch.float64).exp())
     count = torch.tensor([pattern.bit_count() for pattern in range(PATTERNS)])
     share = (PATTERNS * wall**count * (1 - wall) ** (BONDS - count)).tolist()
@@ -78,7 +78,7 @@ def _weigh_patterns(coupling: float) -> tuple[Tensor, Tensor]:
 
 @cache
 def _read_patterns() -> tuple[Tensor, Tensor, Tensor]:
-    """Of each pattern: its parity, its first wall, and the spins after each bond, for both signs before it."""
+    """For each pattern: its parity, its first wall, and the spins after each bond, for either spin before it."""
     bits = (torch.arange(PATTERNS)[:, None] >> torch.arange(BONDS)) & 1
     flips = bits.cumsum(1) & 1
     spins = torch.cat((1 - 2 * flips, 2 * flips - 1)).to(torch.float64)

@@ -76,11 +76,11 @@ def _describe(task: Any) -> dict[str, Any]:
         "data": task.kind(),
         "shape": shape,
         "classes": classes,
-        "state": task.origin,
+        "state": task.provenance,
         "licence": None,
         "bytes": None,
     }
-    if task.origin == "published":
+    if task.provenance == "published":
         here = (task.folder() / ABOUT).exists()
         state = "here" if here else f"data get {task.kind()} ({task.size / 1e6:.0f} MB)"
         row |= {"state": state, "licence": task.licence, "bytes": task.size, "folder": str(task.folder())}
@@ -122,13 +122,13 @@ def get(args: Namespace) -> int:
 
 def verify(args: Namespace) -> int:
     """Compares every byte with the recorded SHA-256."""
-    from prunefield.data.shelf import ABOUT, problems
+    from prunefield.data.shelf import ABOUT, find_problems
 
     tasks = [_find(name) for name in args.names or _published()]
     if not args.names:
         tasks = [task for task in tasks if (task.folder() / ABOUT).exists()]
     rows = [
-        {"data": task.kind(), "folder": str(folder), "problems": problems(folder), "note": _note(task)}
+        {"data": task.kind(), "folder": str(folder), "problems": find_problems(folder), "note": _note(task)}
         for task, folder in ((task, task.folder()) for task in tasks)
     ]
     if args.json:
@@ -191,7 +191,7 @@ def _published() -> dict[str, Any]:
     from prunefield.tasks import Task
 
     tasks = {name: Task.parse(name) for name in modules("tasks")}
-    return {name: task for name, task in tasks.items() if task.origin == "published"}
+    return {name: task for name, task in tasks.items() if task.provenance == "published"}
 
 
 def _find(name: str) -> Any:

@@ -100,7 +100,7 @@ def load(args: Namespace, layer: "Layer") -> "tuple[Tensor, Tensor]":
     from prunefield.cli.verbs.predict import load as read
     from prunefield.core.seeds import generator
     from prunefield.core.sizes import check_demand
-    from prunefield.tasks import Task, balanced
+    from prunefield.tasks import Task, draw_balanced
 
     if args.per_class < 4:
         raise UsageError(f"--per-class must be at least 4, not {args.per_class}; a kurtosis needs that many images")
@@ -112,7 +112,7 @@ def load(args: Namespace, layer: "Layer") -> "tuple[Tensor, Tensor]":
     else:
         task = Task.parse(settings_of(args.data))
         check_demand(f"--per-class {args.per_class}", 4 * args.per_class * task.classes * prod(task.shape))
-        x, y = balanced(task, args.per_class, generator=generator(args.seed, "measure"))
+        x, y = draw_balanced(task, args.per_class, generator=generator(args.seed, "measure"))
     if x.shape[1] != layer.weight.shape[1]:
         raise UsageError(
             f"an image of --data has {x.shape[1]} numbers, but {layer.name} has {layer.weight.shape[1]} inputs"

@@ -196,11 +196,11 @@ def try_on(net: "nn.Module", shape: tuple[int, ...]) -> int:
     """How many outputs the network has for one input of a shape."""
     import torch
 
-    from prunefield.modules.borrowing import borrow
+    from prunefield.modules.borrowing import borrow_network
     from prunefield.modules.calls import find_logits
 
     try:
-        with borrow(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():
+        with borrow_network(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():
             outputs = call(blank(net, shape))
             with suppress(UsageError):
                 outputs = find_logits(outputs)

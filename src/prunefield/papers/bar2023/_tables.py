@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from prunefield.measures.differences import Difference, compare
+from prunefield.measures.differences import Difference, compare_pairs
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers.bar2023._experiments import SETTINGS, TINY_SETTINGS, places
 from prunefield.papers.bar2023._printed import cells
@@ -79,7 +79,7 @@ class Comparison(NamedTuple):
         gaps = self._gaps(table, "here")
         groups = gaps.groupby(["data", "net", "density"])["gap"]
         return {
-            f"{data}, {net}, {density:.0%}": compare([0.0] * len(group), list(group))
+            f"{data}, {net}, {density:.0%}": compare_pairs([0.0] * len(group), list(group))
             for (data, net, density), group in groups
         }
 
@@ -96,7 +96,7 @@ class Comparison(NamedTuple):
 
     def _pair(self, table: "DataFrame") -> Verdict:
         seeds = self._gaps(table, "here").groupby("seed")["gap"].mean()
-        found = compare([0.0] * len(seeds), [float(gap) for gap in seeds])
+        found = compare_pairs([0.0] * len(seeds), [float(gap) for gap in seeds])
         printed = self.printed(table)
         mean = sum(printed) / len(printed)
         if found.low > 0:

@@ -1,11 +1,16 @@
 """Fig. 1 of bar2023: initial weights and scores kept by uniform, SynFlow and iterative masks."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from pandas import DataFrame
+from torch import Tensor
 
 from prunefield.networks.vgg import Vgg
-from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers._rows import column, rows
+from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, numbers, replace_rows, rows
+from prunefield.papers._kit import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION, Row
 from prunefield.papers.bar2023._experiments import STREAM
 from prunefield.runs import Result, Run
 from prunefield.runs.pruned import Pruned
@@ -16,13 +21,15 @@ from prunefield.scores.synflow import Synflow
 from prunefield.tasks.cifar10 import Cifar10
 from prunefield.training.recipe import Recipe
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
-    from torch import Tensor
-
 UNIFORM, SYNFLOW, DRAWN, LAST, IMP = "uniform", "SynFlow", "SynFlow, sampled", "SynFlow, sampled last", "IMP"
-COLOURS = {UNIFORM: "grey", SYNFLOW: "#0072b2", DRAWN: "#d55e00", LAST: "#e69f00", IMP: "#009e73"}
+NAMES = {  # by score, and when the mask is sampled
+    ("random", "never"): UNIFORM,
+    ("synflow", "never"): SYNFLOW,
+    ("synflow", "every"): DRAWN,
+    ("synflow", "last"): LAST,
+    ("magnitude", "never"): IMP,
+}
+COLOURS = {UNIFORM: GREY, SYNFLOW: BLUE, DRAWN: VERMILION, LAST: ORANGE, IMP: GREEN}
 SIZES: dict[Scale, dict[str, Any]] = {
     "smoke": {"task": STREAM, "images": 256, "net": Vgg(width=4, stages=(1, 1, 1))},
     "laptop": {
@@ -37,63 +44,39 @@ LEARNT: dict[Scale, dict[str, Any]] = {
     "paper": {"recipe": Recipe(), "levels": 14, "rewind": 1_000},
 }
 DENSITY = 0.05
-
-
 SHOWN = 20_000  # weights and scores in a histogram
 
 
-def pruned(scale: Scale, seed: int) -> dict[str, Pruned]:
-    """The five masks of a seed; nothing is trained but what IMP trains."""
-    size = SIZES[scale]
-    base = size | {"recipe": Recipe(epochs=0), "density": DENSITY, "seed": seed, "shown": SHOWN}
-    flow = base | {"score": Synflow(), "inputs": "ones", "iterations": 10 if scale == "smoke" else 100}
-    tickets = Tickets(density=DENSITY, seed=seed, **size, **LEARNT[scale])
-    return {
-        UNIFORM: Pruned(score=Random(), **base),
-        SYNFLOW: Pruned(**flow),
-        DRAWN: Pruned(sample="every", **flow),
-        LAST: Pruned(sample="last", **flow),
-        IMP: Pruned(score=Magnitude(), of=tickets, **base),
-    }
+def name_mask(run: Pruned) -> str:
+    return NAMES[run.score.kind(), run.sample]
 
 
-def values(table: "DataFrame", mask: str, name: str) -> list[float]:
-    """A column for one mask, in the order of seeds."""
-    return column(rows(table, mask=mask).sort_values("seed"), name)
+def find_scores(results: Mapping[Run, Result], seed: int) -> Tensor:
+    """SynFlow's scores of the weights shown, which are the same weights for all masks of a seed."""
+    runs = (run for run in results if isinstance(run, Pruned) and name_mask(run) == SYNFLOW and run.seed == seed)
+    return results[next(runs)].records[0].tensors["scores"]
 
 
-def larger(first: str, second: str, name: str, table: "DataFrame") -> Verdict:
-    """Whether a mask's value is above another's, for every seed."""
-    one, other = values(table, first, name), values(table, second, name)
-    good = all(a > b for a, b in zip(one, other, strict=True))
-    shown = [f"{mask} " + ", ".join(f"{value:.2f}" for value in found)
-             for mask, found in ((first, one), (second, other))]  # fmt: skip
-    return Verdict("reproduced" if good else "not reproduced", "; ".join(shown), len(one) + len(other))
+def use_uniform_masks(table: Frame) -> Frame:
+    """The null: every mask keeps what a uniform one keeps."""
+    for mask in (SYNFLOW, DRAWN, IMP):
+        table = replace_rows({"mask": mask}, by={"mask": UNIFORM})(table)
+    return table
 
 
-def claim(first: str, second: str, name: str, text: str, where: str) -> Claim:
-    """That the first mask has more of something than the second.
-
-    Smoke scale decides only whether SynFlow's masks differ from uniform ones: after a few training steps IMP keeps
-    large initial weights whatever it would learn, and ten iterations of SynFlow are not a hundred.
-    """
-
-    def same(table: "DataFrame") -> "DataFrame":
-        """The table if the first mask had what the second has."""
-        other = table.copy()
-        other.loc[other["mask"] == first, name] = values(table, second, name)
-        return other
-
-    expected = f"{name} of {first} above that of {second} for every seed"
-    least = "smoke" if second == UNIFORM and first != IMP else "laptop"
-    return Claim(text, where, expected, lambda table: larger(first, second, name, table), same, decided_at=least)
+def judge_larger(table: Frame, first: str, second: str, name: str) -> Verdict:
+    """Is a mask's value above another's, for every seed?"""
+    found = {mask: numbers(rows(table, mask=mask), name) for mask in (first, second)}
+    seen = "; ".join(f"{mask} {', '.join(f'{value:.2f}' for value in values)}" for mask, values in found.items())
+    return judge((found[first] > found[second]).all(), seen, sum(map(len, found.values())))
 
 
 class Fig1(Item):
     """Initial weights kept by uniform, SynFlow and IMP masks of VGG, and SynFlow's scores (bar2023, Fig. 1)."""
 
-    title: ClassVar[str] = "Magnitudes and scores of the initial weights that masks keep"
-    open_choices: ClassVar[tuple[str, ...]] = (
+    title = "Magnitudes and scores of the initial weights that masks keep"
+    size = (10, 4)
+    open_choices = (
         "The paper does not state the layers and densities of Fig. 1; here: all layers together, density 5 %. "
         "Weights of different layers have different standard deviations, so a mask that prefers some layers prefers "
         "large weights; `bias` is the mean |w0| of kept weights relative to that of all weights, `within` relative "
@@ -103,49 +86,91 @@ class Fig1(Item):
         "SynFlow's scores are those of the network before pruning. The mask is sampled in every iteration or only in "
         "the last; the paper does not say which.",
     )
-    claims: ClassVar[tuple[Claim, ...]] = (
-        claim(SYNFLOW, UNIFORM, "bias", "SynFlow keeps larger weights than a uniform mask", "Fig. 1a, Sec. 8"),
-        claim(IMP, UNIFORM, "bias", "IMP keeps larger weights than a uniform mask", "Fig. 1a, Sec. 8"),
-        claim(SYNFLOW, IMP, "bias", "SynFlow is more biased towards large weights than IMP", "Fig. 1a, Sec. 8"),
-        claim(SYNFLOW, IMP, "within", "SynFlow is also more biased within layers", "Fig. 1a (not in the paper)"),
-        claim(SYNFLOW, DRAWN, "score", "A sampled mask keeps lower scores than SynFlow's own mask", "Fig. 1b, Sec. 8"),
-        claim(DRAWN, UNIFORM, "score", "A sampled mask still prefers large scores", "Fig. 1b, Sec. 8"),
-    )
 
     def runs(self, scale: Scale) -> list[Run]:
-        return [run for seed in range(2) for run in pruned(scale, seed).values()]
+        """The five masks of two seeds; nothing is trained but what IMP trains."""
+        size, iterations = SIZES[scale], 10 if scale == "smoke" else 100
+        masks = []
+        for seed in range(2):
+            masks += [{"score": Random(), "seed": seed}]
+            masks += [
+                {"score": Synflow(), "inputs": "ones", "iterations": iterations, "sample": sample, "seed": seed}
+                for sample in ("never", "every", "last")
+            ]
+            tickets = Tickets(density=DENSITY, seed=seed, **size, **LEARNT[scale])
+            masks += [{"score": Magnitude(), "of": tickets, "seed": seed}]
+        shared = size | {"recipe": Recipe(epochs=0), "density": DENSITY, "shown": SHOWN}
+        return [Pruned.model_validate(shared | mask) for mask in masks]
 
-    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
+    def table(self, results: Mapping[Run, Result]) -> Frame:
         """One row per mask and seed; `score` is the mean SynFlow score of kept weights relative to that of all."""
-        import pandas
 
-        found = []
-        for mask, run, result in _masks(results):
-            record = result.records[0]
-            numbers = {"bias": record["bias"], "within": record["bias_within"], "emptied": record["emptied"]}
-            scores = _scores(results, run.seed)
-            kept = record.tensors["chosen"]
-            share = float(scores[kept].mean() / scores.mean())
-            found.append({"mask": mask, "seed": run.seed, "kept": record["kept"], **numbers, "score": share})
-        return pandas.DataFrame(found).sort_values(["mask", "seed"], ignore_index=True)
+        def describe(run: Pruned, result: Result) -> list[Row]:
+            record, scores = result.records[0], find_scores(results, run.seed)
+            share = float(scores[record.tensors["chosen"]].mean() / scores.mean())
+            found = {"kept": record["kept"], "bias": record["bias"], "within": record["bias_within"]}
+            found |= {"emptied": record["emptied"], "score": share}
+            return [{"mask": name_mask(run), "seed": run.seed, **found}]
 
-    def ideal(self) -> "DataFrame":
+        return gather(results, describe, Pruned).sort_values(["mask", "seed"], ignore_index=True)
+
+    def ideal(self) -> Frame:
         """Fig. 1a: large weights with IMP, larger ones with SynFlow; Fig. 1b: large scores, largest if not sampled."""
-        import pandas
-
         found = {UNIFORM: (1.0, 1.0), IMP: (1.5, 2.0), DRAWN: (1.8, 5.0), SYNFLOW: (2.0, 10.0)}
         kept = [(mask, seed, bias, bias, score) for mask, (bias, score) in found.items() for seed in range(2)]
-        return pandas.DataFrame(kept, columns=["mask", "seed", "bias", "within", "score"])
+        return DataFrame(kept, columns=["mask", "seed", "bias", "within", "score"])
 
-    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
-        import numpy as np
-        from matplotlib.figure import Figure
+    # Smoke scale decides only whether SynFlow's masks differ from uniform ones: after a few training steps IMP keeps
+    # large initial weights whatever it would learn, and ten iterations of SynFlow are not a hundred.
+    @claim(
+        "{mask} keeps larger weights than a uniform mask",
+        at="Fig. 1a, Sec. 8",
+        expect="bias of {mask} above that of uniform for every seed",
+        null=use_uniform_masks,
+        each=[{"mask": SYNFLOW}, {"mask": IMP, "decided_at": "laptop"}],
+    )
+    def larger_weights_than_uniform(table: Frame, mask: str) -> Verdict:
+        return judge_larger(table, mask, UNIFORM, "bias")
 
-        figure = Figure(figsize=(10, 4), layout="constrained")
+    @claim(
+        "{text}",
+        at="Fig. 1a{source}",
+        expect="{name} of SynFlow above that of IMP for every seed",
+        null=replace_rows({"mask": SYNFLOW}, by={"mask": IMP}),
+        decided_at="laptop",
+        each=[
+            {"text": "SynFlow is more biased towards large weights than IMP", "source": ", Sec. 8", "name": "bias"},
+            {"text": "SynFlow is also more biased within layers", "source": " (not in the paper)", "name": "within"},
+        ],
+    )
+    def larger_weights_than_with_imp(table: Frame, name: str, **_: str) -> Verdict:
+        return judge_larger(table, SYNFLOW, IMP, name)
+
+    @claim(
+        "A sampled mask keeps lower scores than SynFlow's own mask",
+        at="Fig. 1b, Sec. 8",
+        expect=f"score of {SYNFLOW} above that of {DRAWN} for every seed",
+        null=replace_rows({"mask": SYNFLOW}, by={"mask": DRAWN}),
+        decided_at="laptop",
+    )
+    def lower_scores_if_sampled(table: Frame) -> Verdict:
+        return judge_larger(table, SYNFLOW, DRAWN, "score")
+
+    @claim(
+        "A sampled mask still prefers large scores",
+        at="Fig. 1b, Sec. 8",
+        expect=f"score of {DRAWN} above that of uniform for every seed",
+        null=use_uniform_masks,
+    )
+    def higher_scores_than_uniform(table: Frame) -> Verdict:
+        return judge_larger(table, DRAWN, UNIFORM, "score")
+
+    def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         left, right = figure.subplots(1, 2)
-        scores = _scores(results, 0).numpy()
+        scores = find_scores(results, 0).numpy()
         bins = np.linspace(0, float(np.quantile(scores, 0.999)), 60)
-        shown = {mask: result.records[0].tensors for mask, run, result in _masks(results) if run.seed == 0}
+        first = {run: result for run, result in results.items() if isinstance(run, Pruned) and run.seed == 0}
+        shown = {name_mask(run): result.records[0].tensors for run, result in first.items()}
         reach = float(shown[SYNFLOW]["weights"].abs().quantile(0.99))
         for mask, tensors in shown.items():
             style = {"histtype": "step", "color": COLOURS[mask], "label": mask}
@@ -154,24 +179,8 @@ class Fig1(Item):
                 left.hist(kept, bins=np.linspace(-reach, reach, 81), weights=np.full(len(kept), 1 / len(kept)), **style)
             if mask in (SYNFLOW, DRAWN, LAST):
                 right.hist(scores[tensors["chosen"].numpy()], bins=bins, **style)
-        right.hist(scores, bins=bins, histtype="step", color="black", label="all weights")
+        right.hist(scores, bins=bins, histtype="step", color=BLACK, label="all weights")
         left.set(xlabel="initial value of kept weights", ylabel="probability")
         right.set(xlabel="SynFlow score before pruning", ylabel="weights", yscale="log")
         left.legend()
         right.legend()
-        return figure
-
-
-def _masks(results: Mapping[Run, Result]) -> "list[tuple[str, Pruned, Result]]":
-    """Each mask with its name."""
-    names = {run: mask for scale in SIZES for seed in range(2) for mask, run in pruned(scale, seed).items()}
-    return [(names[run], run, found) for run, found in results.items() if isinstance(run, Pruned) and run in names]
-
-
-def _scores(results: Mapping[Run, Result], seed: int) -> "Tensor":
-    """SynFlow's scores of the weights shown, which are the same for all masks of a seed."""
-    return next(
-        found.records[0].tensors["scores"]
-        for mask, run, found in _masks(results)
-        if mask == SYNFLOW and run.seed == seed
-    )

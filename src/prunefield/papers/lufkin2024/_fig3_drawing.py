@@ -9,7 +9,7 @@ from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
 from prunefield.tasks import Discrimination
-from prunefield.theory.amplifier import SLOPE, cubic
+from prunefield.theory.amplifier import SLOPE, expand_amplifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +63,7 @@ def _draw_amplifier(axis: "Axes", task: Discrimination) -> None:
     a = torch.linspace(-1, 1, 201, dtype=torch.float64)
     axis.plot(a, SLOPE * a, "--", color=GREY, label="√(2/π) a")
     axis.plot(a, task.amplifier(a), color="black", label="φ")
-    axis.plot(a, cubic(a, task.kurtosis()), ":", color=RED, linewidth=2, label="cubic")
+    axis.plot(a, expand_amplifier(a, task.kurtosis()), ":", color=RED, linewidth=2, label="cubic")
     axis.text(0.97, 0.05, f"κ = {task.kurtosis():.4g}", ha="right", transform=axis.transAxes)
     axis.legend(frameon=False, loc="upper left")
 

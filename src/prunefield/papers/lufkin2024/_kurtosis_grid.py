@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 from prunefield.papers import Scale
 from prunefield.papers._rows import rows
 from prunefield.runs import Result, Run
@@ -62,7 +62,7 @@ def tabulate(results: Mapping[Run, Result]) -> "DataFrame":
     for run, result in results.items():
         if isinstance(run, Neuron | Flow) and isinstance(run.task, Nlgp | Kur):
             known = _describe(run.task, "simulated" if isinstance(run, Neuron) else "Eq. 5")
-            ipr = participate(result.records[-1].tensors["weights"])
+            ipr = compute_ipr(result.records[-1].tensors["weights"])
             fields += [{**known, "init": init, "ipr": value} for init, value in enumerate(ipr.tolist())]
     return pd.DataFrame(fields)
 

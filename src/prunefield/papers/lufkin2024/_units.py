@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 from prunefield.papers import Verdict
 from prunefield.runs import Result, Run
 from prunefield.runs.committee import Committee
@@ -51,7 +51,7 @@ def list_units(run: Run, result: Result) -> Iterator[dict[str, Any]]:
     time = result.records[-1].values.get("time", 0.0)
     rate = 0.0 if isinstance(run, Ica) else run.rate
     known = {"network": name_network(run), "data": run.task.title, "size": fields.shape[-1], "rate": rate, "time": time}
-    ipr, wave, height = participate(fields) * fields.shape[-1], average_waves(fields), fields.abs().amax(-1)
+    ipr, wave, height = compute_ipr(fields) * fields.shape[-1], average_waves(fields), fields.abs().amax(-1)
     for unit in range(len(fields)):
         values = {"ipr_n": ipr[unit].item(), "wave": wave[unit].item(), "height": height[unit].item()}
         yield {**known, "unit": unit, **values}
@@ -134,7 +134,7 @@ def draw_units(results: Mapping[Run, Result], shown: int) -> "Figure":
         assert isinstance(run.task, Discrimination)
         fields = fields_of(run, result)[:shown]
         for row, field in enumerate(fields):
-            height, local = float(field.abs().max()), float(participate(field)) * len(field)
+            height, local = float(field.abs().max()), float(compute_ipr(field)) * len(field)
             axis.axhline(-row, color="#bbbbbb", linewidth=0.5)
             axis.plot(
                 field / height / 2.2 - row, color=colormaps["viridis"](min(local / 2 / LOCAL, 0.9)), linewidth=1.2

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from prunefield.measures.localisation import locate, participate
+from prunefield.measures.localisation import compute_ipr, locate_peak
 from prunefield.papers import Item, Scale
 from prunefield.papers.lufkin2024._fig3_claims import CLAIMS, MATCHED, TRIED
 from prunefield.runs import Result, Run
@@ -16,7 +16,7 @@ from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
 from prunefield.theory.amplifier import SLOPE
-from prunefield.theory.flow import settle
+from prunefield.theory.flow import find_flat_state
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,12 +118,12 @@ def _rows(run: Run, result: Result) -> Iterator[dict[str, Any]]:
         "kurtosis_cut": task.truncated_kurtosis(10.0) if isinstance(task, Kur) else None,
         "phi_low": float(excess.min()),
         "phi_high": float(excess.max()),
-        "flat": settle(task.covariance(0), task.covariance(1), task.amplifier),
+        "flat": find_flat_state(task.covariance(0), task.covariance(1), task.amplifier),
     }
     start, end = (result.records[index].tensors["weights"] for index in (0, -1))
     columns = {
-        "ipr": participate(end),
-        "peak": locate(end),
+        "ipr": compute_ipr(end),
+        "peak": locate_peak(end),
         "height": end.abs().amax(-1),
         "rms": end.square().mean(-1).sqrt(),
         "rms_start": start.square().mean(-1).sqrt(),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 from prunefield.measures.sinusoids import fit_sinusoid
 from prunefield.papers import Item, Scale
 from prunefield.papers.lufkin2024._elliptical_runs import (
@@ -21,7 +21,7 @@ from prunefield.papers.lufkin2024._fig4_claims import CLAIMS, EXTREME, SHELL, ST
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
-from prunefield.theory.elliptical import settle
+from prunefield.theory.elliptical import find_amplitudes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,7 +92,7 @@ def _rows(run: Run, result: Result) -> Iterator[dict[str, Any]]:
     known = {
         "model": task.title,
         "size": task.size,
-        "height": settle(task.covariance(0), task.covariance(1), mean)[0].item(),
+        "height": find_amplitudes(task.covariance(0), task.covariance(1), mean)[0].item(),
         "noise": compare_noise(run),
         "printed_error": panel.printed if panel else None,
     }
@@ -109,7 +109,7 @@ def _rows(run: Run, result: Result) -> Iterator[dict[str, Any]]:
 
 def _describe(known: dict[str, Any], inits: list[int], weights: Tensor) -> Iterator[dict[str, Any]]:
     """`error` is that of the best single Fourier mode, `shifted_error` that of a sinusoid with an intercept."""
-    found, shifted, ipr = fit_sinusoid(weights), fit_sinusoid(weights, intercept=True), participate(weights)
+    found, shifted, ipr = fit_sinusoid(weights), fit_sinusoid(weights, intercept=True), compute_ipr(weights)
     for index, init in enumerate(inits):
         yield known | {
             "init": init,

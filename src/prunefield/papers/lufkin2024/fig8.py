@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from prunefield.measures.localisation import participate
-from prunefield.measures.trajectories import part_per_site
+from prunefield.measures.localisation import compute_ipr
+from prunefield.measures.trajectories import measure_distance_per_site
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import column, rows
 from prunefield.runs import Result, Run
@@ -220,10 +220,10 @@ class Fig8(Item):
                 "time": torch.tensor(times, dtype=torch.float64)[:, None].expand_as(sizes),
                 "init": torch.arange(seen.shape[1]).expand_as(sizes),
                 "size": sizes,
-                "ipr": participate(seen),
-                "ipr_flow": participate(told),
-                "rms": part_per_site(seen, told),
-                "rms_other": part_per_site(seen, -told if neuron.inits == 1 else told.roll(1, 1)),
+                "ipr": compute_ipr(seen),
+                "ipr_flow": compute_ipr(told),
+                "rms": measure_distance_per_site(seen, told),
+                "rms_other": measure_distance_per_site(seen, -told if neuron.inits == 1 else told.roll(1, 1)),
                 "scale": seen.square().mean(-1).sqrt(),
             }
             flat = {name: values.flatten().numpy() for name, values in columns.items()}

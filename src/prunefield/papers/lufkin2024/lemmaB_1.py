@@ -12,7 +12,7 @@ from prunefield.papers.lufkin2024.fig3 import Fig3
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.tasks import Discrimination
-from prunefield.theory.amplifier import SLOPE, cubic, differentiate
+from prunefield.theory.amplifier import SLOPE, differentiate_amplifier, expand_amplifier
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +48,7 @@ def _check_derivatives(table: "DataFrame") -> Verdict:
     first = table.drop_duplicates("model")
     found = (column(first, name) for name in ("kurtosis", "slope", "third"))
     for model, kurtosis, near, bend in zip(first["model"], *found, strict=True):
-        slope, third = differentiate(kurtosis)
+        slope, third = differentiate_amplifier(kurtosis)
         good += [abs(near - slope) < 1e-4, abs(bend - third) < 0.02 * max(1, abs(third))]
         seen.append(f"{model}: φ′ {near:.4f} ({slope:.4f}), φ‴ {bend:+.4f} ({third:+.4f})")
     text = "; ".join(seen) + " (in brackets: by the lemma)"
@@ -140,9 +140,9 @@ class LemmaB_1(Item):
 
         found = []
         for model, kurtosis in {"Ising": 1.0, "NLGP(0.01)": 2.99, "Kur(5)": 3.86}.items():
-            slope, third = differentiate(kurtosis)
+            slope, third = differentiate_amplifier(kurtosis)
             known = {"model": model, "kurtosis": kurtosis, "excess": 3 - kurtosis, "slope": slope, "third": third}
-            near = cubic(GRID, kurtosis)
+            near = expand_amplifier(GRID, kurtosis)
             paths = zip(GRID.tolist(), (near + 0.01 * GRID**5).tolist(), near.tolist(), strict=True)
             found += [known | {"a": a, "phi": phi, "cubic": value} for a, phi, value in paths]
         return pd.DataFrame(found)
@@ -175,6 +175,6 @@ def _rows(task: Discrimination) -> Iterator[dict[str, Any]]:
     slope, third = measure_derivatives(task)
     known = {"model": task.title, "kurtosis": task.kurtosis(), "slope": slope, "third": third}
     known["excess"] = task.kurtosis() - 3
-    phi, poly = task.amplifier(GRID), cubic(GRID, task.kurtosis())
+    phi, poly = task.amplifier(GRID), expand_amplifier(GRID, task.kurtosis())
     for a, exact, near in zip(GRID.tolist(), phi.tolist(), poly.tolist(), strict=True):
         yield {**known, "a": a, "phi": exact, "cubic": near}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from prunefield.measures.localisation import participate
+from prunefield.measures.localisation import compute_ipr
 from prunefield.measures.sinusoids import fit_sinusoid
 from prunefield.papers import Item, Scale
 from prunefield.papers.lufkin2024._elliptical_runs import (
@@ -80,7 +80,7 @@ def _describe(run: Run, result: Result) -> Iterator[dict[str, Any]]:
     if not isinstance(run, Neuron | Flow):
         return
     weights = result.records[-1].tensors["weights"]
-    found, ipr = fit_sinusoid(weights), participate(weights)
+    found, ipr = fit_sinusoid(weights), compute_ipr(weights)
     for init in range(len(weights)):
         yield {
             "model": run.task.title,
@@ -97,8 +97,8 @@ def _analyse(task: Discrimination) -> Iterator[dict[str, Any]]:
     """One row for each frequency: ratio of eigenvalues, amplitude of the steady state, how fast others grow there."""
     short, long = task.covariance(0), task.covariance(1)
     mean = float(task.amplifier(torch.tensor(1.0, dtype=torch.float64)))
-    ratios, heights = elliptical.compare(short, long), elliptical.settle(short, long, mean)
-    rates = elliptical.destabilise(short, long).amax(1)
+    ratios, heights = elliptical.compare_spectra(short, long), elliptical.find_amplitudes(short, long, mean)
+    rates = elliptical.find_growth_rates(short, long).amax(1)
     for frequency in range(len(ratios)):
         yield {
             "model": task.title,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prunefield.measures.localisation import locate, separate
+from prunefield.measures.localisation import locate_peak, measure_ring_distance
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers._rows import rows
 from prunefield.papers.lufkin2024.fig3 import RATE, SIZES, STEPS
@@ -194,8 +194,11 @@ def _rows(neuron: Neuron, flow: Flow, results: Mapping[Run, Result]) -> Iterator
     """One row for each initialisation; `gap_other` is the distance to the flow of the next one, as expected by
     chance.
     """
-    seen, told = (locate(results[run].records[-1].tensors["weights"]) for run in (neuron, flow))
-    gaps = separate(seen, told, neuron.task.size), separate(seen, told.roll(1), neuron.task.size)
+    seen, told = (locate_peak(results[run].records[-1].tensors["weights"]) for run in (neuron, flow))
+    gaps = (
+        measure_ring_distance(seen, told, neuron.task.size),
+        measure_ring_distance(seen, told.roll(1), neuron.task.size),
+    )
     for init, (gap, other) in enumerate(zip(*(each.tolist() for each in gaps), strict=True)):
         known = {"model": neuron.task.title, "batch": neuron.batch, "amplifier": flow.amplifier}
         yield {**known, "init": init, "gap": gap, "gap_other": other}

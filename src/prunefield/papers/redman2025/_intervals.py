@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from prunefield.measures.differences import estimate
+from prunefield.measures.differences import estimate_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ def add_intervals(table: "DataFrame", names: Iterable[str], by: Sequence[str]) -
 
 def _bound(values: Iterable[float], side: str) -> float:
     found = _finite(values)
-    return getattr(estimate(found), side) if found else math.nan
+    return getattr(estimate_mean(found), side) if found else math.nan
 
 
 def _finite(values: Iterable[float]) -> list[float]:
@@ -47,7 +47,7 @@ def draw_intervals(axes: "Axes", places: Sequence[Any], values: Iterable[Iterabl
     """A thin bar at each point that has values of enough seeds."""
     found = [(place, kept) for place, row in zip(places, values, strict=True) if len(kept := _finite(row)) >= DRAWN]
     if found:
-        where, low, high = zip(*((place, *estimate(row)[1:]) for place, row in found), strict=True)
+        where, low, high = zip(*((place, *estimate_mean(row)[1:]) for place, row in found), strict=True)
         axes.vlines(where, low, high, colors=colour, linewidth=0.6, alpha=0.7)
 
 

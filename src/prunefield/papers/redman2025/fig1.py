@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from prunefield.measures.patches import lonely
+from prunefield.measures.patches import find_lonely_share
 from prunefield.measures.pictures import show
 from prunefield.papers import Claim, Item, Scale, Verdict
 from prunefield.papers.redman2025._claims import judge, on_each
@@ -108,7 +108,7 @@ class Fig1(Item):
                     else:
                         fields = connected(run.of, results[run.of], record["method"], run.top)
                         row.update(density=record["density"], width=record["mean_x_top"], units=len(fields))
-                        row.update(lonely=lonely(fields).mean().item())
+                        row.update(lonely=find_lonely_share(fields).mean().item())
         table = pandas.DataFrame(list(rows.values())).sort_values(list(names), ignore_index=True)
         return add_intervals(table, ("width", "lonely", "selectivity"), ("data", "method"))
 
