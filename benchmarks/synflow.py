@@ -8,7 +8,7 @@ from torch import nn
 from benchmarks import Case
 from benchmarks._memory import memory_cases
 from benchmarks._nets import build_resnet20, build_vgg19
-from prunefield.pruning.schedules import shrink
+from prunefield.pruning.iterations import prune
 from prunefield.scores.synflow import Synflow
 
 ITERATIONS, DENSITY = 100, 0.1
@@ -29,7 +29,7 @@ def cases() -> Iterator[Case]:
 
 def prune_network(net: nn.Module, iterations: int = ITERATIONS) -> None:
     score = Synflow(shape=(3, 32, 32))
-    shrink(net, score, DENSITY, generator=torch.Generator(), iterations=iterations)
+    prune(net, score, DENSITY, generator=torch.Generator(), iterations=iterations)
 
 
 def run_passes(net: nn.Module, iterations: int = ITERATIONS) -> None:

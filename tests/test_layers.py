@@ -106,7 +106,8 @@ print(sorted({heavy} & set(sys.modules)), file=sys.stderr)"
 
 
 def test_the_public_names_exist_and_are_lazy():
-    assert set(prunefield.__all__) <= set(dir(prunefield))
+    assert {name for name in dir(prunefield) if not name.startswith("__")} == set(prunefield.__all__)
+    assert (ROOT / "py.typed").exists()
     for name in prunefield.__all__:
         assert getattr(prunefield, name) is not None
     with pytest.raises(AttributeError, match="did you mean 'Mask'"):

@@ -1,8 +1,13 @@
 """prunefield: which data, networks and pruning rules make local receptive fields, and why.
 
-    from prunefield import Mask, Score
-    mask = Mask.keep(Score.parse("magnitude")(net, generator=generator), density=0.05)
-    mask.apply_(net)
+    import prunefield as pf
+
+    mask = pf.prune(net, "synflow", density=0.05, data=loader)
+    mask.hold_(net, optimizer)                                  # now train as usual
+    print(mask.summary(net))
+    found = pf.measure(net, shape=(1, 28, 28), mask=mask, data=(x, y))
+    found.frame(), found.plot()
+    print(pf.predict(x, y))
 
 The names below are imported on first use, so that the command line starts quickly.
 """
@@ -16,7 +21,10 @@ if TYPE_CHECKING:
     from prunefield.lab.execution import carry_out, obtain
     from prunefield.lab.store import Store
     from prunefield.masks.mask import Mask
+    from prunefield.measures.measurement import measure
+    from prunefield.measures.prediction import predict
     from prunefield.papers import Claim, Item, Verdict
+    from prunefield.pruning.iterations import prune
     from prunefield.runs import Record, Run, State
     from prunefield.scores import Score
     from prunefield.tasks import Batch, Task
@@ -24,11 +32,12 @@ if TYPE_CHECKING:
 _PLACES = {
     "Batch": "tasks", "Claim": "papers", "Engine": "engines", "Item": "papers", "Mask": "masks.mask", "Record": "runs",
     "Run": "runs", "Score": "scores", "State": "runs", "Store": "lab.store", "Task": "tasks", "Verdict": "papers",
-    "carry_out": "lab.execution", "obtain": "lab.execution",
+    "carry_out": "lab.execution", "measure": "measures.measurement", "obtain": "lab.execution",
+    "predict": "measures.prediction", "prune": "pruning.iterations",
 }  # fmt: skip
 __all__ = [
     "Batch", "Claim", "Engine", "Item", "Mask", "Record", "Run", "Score", "State", "Store", "Task", "Verdict",
-    "carry_out", "obtain",
+    "carry_out", "measure", "obtain", "predict", "prune",
 ]  # fmt: skip
 
 
@@ -45,4 +54,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_PLACES]
+    return [*__all__, "__version__"]

@@ -84,7 +84,7 @@ def test_a_person_sees_a_table(folder, capsys):
     assert f"weight: 6 units, density {KEPT.float().mean().item():.4g}" in text
     assert "ipr" in text
     assert "width_y" not in text
-    assert "need images: --data" in text
+    assert "need data" in text
 
 
 def test_a_dense_network_has_the_widths_of_its_weights(folder, capsys):
@@ -115,10 +115,10 @@ class Surprise:
         ),
         (
             ["net.pt", "--shape", "3,9,9"],
-            "no layer in net.pt has 243 inputs, as the shape 3,9,9 requires; set --shape (layers found: 0.w",
+            "no layer in net.pt has 243 inputs, as the shape 3,9,9 requires (layers found: 0.w",
         ),
         (["net.pt", "--layer", "2.weight"], "layer 2.weight has 6 inputs, the shape 3,8,8 has 192"),
-        (["net.pt", "--shape", "3x8"], "--shape takes one to three numbers, as in 3,32,32, not '3x8'"),
+        (["net.pt", "--shape", "3x8"], "--shape must be positive whole numbers with commas, as in 3,32,32, not '3x8'"),
         (["odd.pt"], "odd.pt contains more than weights, or is damaged, and was not read; save net.state_dict()"),
         (["cut.safetensors"], "cut.safetensors is truncated or not a .safetensors file"),
         (["none.pt"], "cannot read none.pt: no such file"),
@@ -127,7 +127,7 @@ class Surprise:
         (["net.pt", "--mask", "small.npy"], "the mask of 0.weight is (2, 2), the weight (6, 192)"),
         (["net.pt", "--mask", "other.safetensors"], "unknown layer of the mask '0.weight'"),
         (["bad.npy"], "layer weight has 2 weights that are not finite, of 1152"),
-        (["net.pt", "--data", "few.npz"], "an image of --data has 5 numbers, but 0.weight has 192 inputs"),
+        (["net.pt", "--data", "few.npz"], "an example of the data has 5 numbers, but 0.weight has 192 inputs"),
         (["net.pt", "--data", "data.npz", "--per-class", "3"], "--per-class must be at least 4, not 3"),
     ],
 )

@@ -13,8 +13,8 @@ from safetensors.torch import save_file
 
 from prunefield import Mask, Run
 from prunefield.cli import main
-from prunefield.cli.options import settings_of
 from prunefield.core.errors import RunError, UsageError
+from prunefield.core.settings import read_settings
 from prunefield.lab.study import read
 from prunefield.papers import Item
 from prunefield.report.ledger import settle
@@ -158,7 +158,7 @@ def test_masks_of_the_first_format_are_read(folder):
 @pytest.mark.parametrize("text", ["nlgp,lengthscales=[1.0,3.0]", "nlgp,xi=[[1,2],[3,4]]", "npz,path='a,b',limit=3"])
 def test_one_parser_cuts_settings(text):
     kind, *rest = text.split(",", 1)
-    table = settings_of(text)
+    table = read_settings(text)
     assert table.pop("kind") == kind
     assert ",".join(f"{key}={value!r}".replace(" ", "") for key, value in table.items()) == rest[0]
 

@@ -94,7 +94,7 @@ def test_every_score_writes_a_mask(score, capsys):
 
 
 def test_the_same_command_gives_the_same_file_and_another_seed_another(capsys, tmp_path):
-    options = ["--density", "0.2", "--score", "snip", "--inputs", "sparse", "--sample", "last"]
+    options = ["--density", "0.2", "--score", "snip", "--data", "sparse", "--sample", "last"]
     files = []
     for seed in ("0", "0", "1"):
         answer(capsys, *options, "--seed", seed)
@@ -110,8 +110,8 @@ def test_weights_tasks_and_old_masks(capsys):
     answer(capsys, *options, "--density", "0.5", "--out", "first.safetensors")
     scores = {"0.weight": twin[0].weight.abs(), "3.weight": twin[3].weight.abs()}
     assert Mask.load("first.safetensors") == Mask.keep(scores, 0.5)
-    assert prune("--density", "0.2", "--score", "synflow", "--inputs", "gaussian,size=36", "--shape", "1,6,6",
-                 "--from", "first.safetensors", "--iterations", "3") == 0  # fmt: skip
+    assert prune("--density", "0.2", "--score", "synflow", "--data", "gaussian,size=36", "--shape", "1,6,6",
+                 "--start", "first.safetensors", "--iterations", "3") == 0  # fmt: skip
     assert "46 of 228 weights" in capsys.readouterr().out
     second = Mask.load("mask.safetensors")
     assert second & Mask.load("first.safetensors") == second
@@ -186,14 +186,14 @@ def test_an_emptied_layer_is_warned_of(capsys):
         (["--shape", "1,6,6", "--density", "0"], "net", "density is the kept fraction"),
         (["--shape", "1,6,6", "--density", "half"], "net", "density is the kept fraction"),
         (["--density", "0.5"], "net", "need a shape: --shape"),
-        (["--shape", "1x6", "--density", "0.5"], "net", "--shape must be whole numbers with commas"),
+        (["--shape", "1x6", "--density", "0.5"], "net", "--shape must be positive whole numbers with commas"),
         (["--shape", "1,6,6", "--density", "0.5", "--score", "snipp"], "net", "did you mean 'snip'"),
         (["--shape", "1,6,6", "--density", "0.5", "--score", "snip,mod=eval"], "net", "did you mean 'mode'"),
         (["--shape", "1,6,6", "--density", "0.5", "--scope", "glob"], "net", "did you mean 'global'"),
         (["--shape", "1,6,6", "--density", "0.5", "--score", "grasp", "--sample", "last"], "net", "reduce='abs'"),
         (["--shape", "1,6,6", "--density", "0.5", "--weights", "no.safetensors"], "net", "cannot read no.safetensors"),
         (["--shape", "1,6,6", "--density", "0.5", "--weights", "other.safetensors"], "net", "do not fit"),
-        (["--shape", "1,6,6", "--density", "0.5", "--from", "no.safetensors"], "net", "cannot read no.safetensors"),
+        (["--shape", "1,6,6", "--density", "0.5", "--start", "no.safetensors"], "net", "cannot read no.safetensors"),
         (["--shape", "1,7,7", "--density", "0.5"], "net", "does not take inputs of shape 1,7,7"),
         (["--shape", "4", "--density", "0.5"], "tied", "is shared with"),
         (["--shape", "4", "--density", "0.5"], "number", "returns a int, not a torch.nn.Module"),
@@ -213,7 +213,7 @@ def test_an_emptied_layer_is_warned_of(capsys):
             "no weight 'heads'; its weights are",
         ),
         (["--shape", "4", "--density", "0.5", "--alpha", "0.1"], "normed", "add --sample last"),
-        (["--inputs", "normal,side=3", "--density", "0.5"], "normed", "normal: unknown key 'side'"),
+        (["--data", "normal,side=3", "--density", "0.5"], "normed", "normal: unknown key 'side'"),
         (["--shape", "4", "--density", "0.5", "--device", "nothing"], "normed", "no device 'nothing' here"),
         (["--shape", "4", "--density", "0.5"], "bare", "no weights to prune"),
         (
@@ -224,12 +224,12 @@ def test_an_emptied_layer_is_warned_of(capsys):
         (["--shape", "4", "--density", "0.5", "--score", "magnitude"], "zero", "all scores of '2.weight' are zero"),
         (["--shape", "4", "--density", "0.5", "--sample", "last"], "zero", "all scores of '0.weight' are zero"),
         (
-            ["--shape", "4", "--density", "0.5", "--from", "other.safetensors"],
+            ["--shape", "4", "--density", "0.5", "--start", "other.safetensors"],
             "zero",
             "(3, 64) in the mask, missing in",
         ),
         (["--shape", "1,6,6", "--density", "0.5", "--iterations", "0"], "net", "iterations must be at least 1, not 0"),
-        (["--shape", "1,6,6", "--density", "0.5", "--inputs", "leaves"], "net", "does not fit the inputs of leaves"),
+        (["--shape", "1,6,6", "--density", "0.5", "--data", "leaves"], "net", "does not fit the inputs of leaves"),
         (["--shape", "1,6,6", "--density", "0.5", "--classes", "3"], "net", "--classes is for the networks"),
     ],
 )
@@ -282,5 +282,5 @@ def test_a_built_in_network_is_that_of_the_runs(capsys):
     assert json.loads(capsys.readouterr().out)["weights"] == Mask.load("mask.safetensors").total
     net = Resnet(width=4).build((3, 16, 16), 5, generator=generator(3, "init"))
     assert Mask.load("mask.safetensors") == Mask.keep(Magnitude()(net, generator=generator(0, "")), 0.1)
-    assert main(["prune", "lenet-300-100", *options, "--inputs", "leaves,side=16"]) == 0
+    assert main(["prune", "lenet-300-100", *options, "--data", "leaves,side=16"]) == 0
     assert Mask.load("mask.safetensors")["head.weight"].shape == (Leaves(side=16).classes, 100)

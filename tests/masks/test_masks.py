@@ -99,7 +99,7 @@ def test_a_layer_without_scores_is_refused_by_rank_and_by_chance_but_not_behind_
         with pytest.raises(UsageError, match=r"all scores of 'b' are zero.*skip='b'"):
             choose(scores, 0.5)
         whole = Mask({name: torch.ones(len(part)) > 0 for name, part in scores.items()})
-        assert sum(choose(scores, Fraction(3, 7), within=whole).counts().values()) == 3
+        assert sum(choose(scores, Fraction(3, 7), start=whole).counts().values()) == 3
         assert choose({"a": torch.ones(3), "c": scores["c"]}, 1.0).density == 1  # a sum of zero is no sign
 
 
@@ -262,7 +262,7 @@ def test_a_mask_is_a_value():
     assert mask != Mask(source)
     assert mask != "mask"
     assert mask.per_layer() == {"w": 0.5}
-    assert repr(mask) == "Mask(1 layers, 1 of 2 weights)"
+    assert repr(mask) == "Mask(1 layers, 1 of 2 weights, density 0.5)"
 
 
 def test_selecting_among_twenty_million_scores_takes_seconds():

@@ -81,17 +81,17 @@ def test_what_is_pruned_stays_pruned_even_with_the_largest_scores():
     scores = noise()
     old = Mask.keep({name: -score for name, score in scores.items()}, 0.5)
     for scope in ("global", "uniform", "erk"):
-        new = Mask.keep(scores, 0.2, scope=scope, within=old)
-        drawn = Mask.sample(scores, 0.2, scope=scope, within=old, generator=generator(0, "m"))
+        new = Mask.keep(scores, 0.2, scope=scope, start=old)
+        drawn = Mask.sample(scores, 0.2, scope=scope, start=old, generator=generator(0, "m"))
         for mask in (new, drawn):
             assert mask & old == mask
             assert sum(mask.counts().values()) == count_kept(mask.total, 0.2)
     with pytest.raises(UsageError, match="asks for 384 weights, but the mask leaves only 320"):
-        Mask.keep(scores, 0.6, within=old)
+        Mask.keep(scores, 0.6, start=old)
     with pytest.raises(UsageError, match=r"asks for .* weights of"):
-        Mask.keep(scores, 0.6, scope="layer", within=old)
+        Mask.keep(scores, 0.6, scope="layer", start=old)
     with pytest.raises(UsageError, match="another architecture"):
-        Mask.keep(scores, 0.1, within=Mask({"head": torch.ones(3) > 0}))
+        Mask.keep(scores, 0.1, start=Mask({"head": torch.ones(3) > 0}))
 
 
 def test_reductions_of_signed_scores():
@@ -142,7 +142,7 @@ def test_a_floor_counts_for_each_layer_where_each_has_its_own_count():
     scores = {"a": torch.arange(1.0, 11), "b": torch.arange(1.0, 11)}
     assert Mask.keep(scores, 0.1, scope="layer", floor=3).counts() == {"a": 3, "b": 3}
     within = Mask({"a": torch.arange(10) < 2, "b": torch.ones(10) > 0})
-    assert Mask.keep(scores, 0.1, scope="layer", floor=3, within=within).counts() == {"a": 2, "b": 3}
+    assert Mask.keep(scores, 0.1, scope="layer", floor=3, start=within).counts() == {"a": 2, "b": 3}
 
 
 @pytest.mark.parametrize("scope", ["global", "layer", "uniform", "erk"])

@@ -7,7 +7,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from prunefield.masks.mask import Mask
 from prunefield.measures.collapse import find_collapse
-from prunefield.measures.flops import count_flops
+from prunefield.modules.flops import count_flops
 
 
 class Block(nn.Module):

@@ -34,7 +34,7 @@ def test_known_laws_get_the_known_answer(kind, answer):
     assert found.answer == answer
     assert all(check.met for check in found.properties.values())
     assert found.certainty >= 0.95
-    assert not found.notes
+    assert not found.caveats
 
 
 @pytest.mark.parametrize("law", [{"kind": "kur", "k": 10.0}, {"kind": "nlgp", "g": 0.5}], ids=str)
@@ -107,8 +107,10 @@ def test_the_classes_that_are_used_are_named():
     names = np.array(["d", "c", "b", "a"])[batch.y.numpy()]
     names[:30] = "few"
     found = predict(batch.x, names, **QUICK | {"resamples": 1})
-    assert "of 4 classes, 'd' has the shortest and 'a' the longest lengthscale; the others are not used" in found.notes
-    assert any("1 of the classes" in note for note in found.notes)
+    assert (
+        "of 4 classes, 'd' has the shortest and 'a' the longest lengthscale; the others are not used" in found.caveats
+    )
+    assert any("1 of the classes" in note for note in found.caveats)
 
 
 def test_constant_inputs_are_left_out_with_a_note():
@@ -116,7 +118,7 @@ def test_constant_inputs_are_left_out_with_a_note():
 
     digits = load_digits()
     found = predict(digits.images, digits.target, **QUICK | {"resamples": 2, "time": 20.0})
-    assert "3 of 64 inputs are constant and are left out" in found.notes
+    assert "3 of 64 inputs are constant and are left out" in found.caveats
     assert found.fields.shape == (3, 64)
     assert (found.fields[:, digits.data.std(0) == 0] == 0).all()
     assert not found.properties["S2 translation invariance"].met
@@ -129,14 +131,14 @@ def test_images_with_channels_last_are_those_with_channels_first():
     last = predict(images.movedim(1, -1).numpy(), batch.y.numpy(), **QUICK | {"resamples": 1})
     assert torch.equal(first.widths, last.widths)
     assert first.fields.view(3, 3, 8, 8).equal(last.fields.view(3, 8, 8, 3).movedim(-1, 1))
-    assert "channels are the last axis" in last.notes[0]
+    assert "channels are the last axis" in last.caveats[0]
     assert first.picture.shape == last.picture.shape == (8, 8)
 
 
 def test_large_images_are_thinned_where_they_are_not_translation_invariant():
     x = torch.randn(200, 3, 32, 32, generator=generator(0, "x")) * torch.linspace(1, 3, 32)
     found = predict(x, inits=2, resamples=1, time=5.0)
-    assert any("only every 2. row and column is used" in note for note in found.notes)
+    assert any("only every 2. row and column is used" in note for note in found.caveats)
     assert found.fields.shape == (2, 3072)
 
 
@@ -156,13 +158,13 @@ def test_the_unit_of_the_inputs_does_not_matter():
 def test_too_few_resamples_give_no_answer():
     found = forecast("ising", 400, resamples=2, time=30.0)
     assert (found.answer, found.needed) == ("undecided", None)
-    assert "2 resamples are too few" in found.notes[0]
+    assert "2 resamples are too few" in found.caveats[0]
 
 
 def test_copies_are_reported():
     _, batch = draw("gaussian", 400)
     found = predict(batch.x.repeat(3, 1), **QUICK | {"resamples": 1, "time": 5.0})
-    assert "800 of 1200 examples are copies of others" in found.notes[0]
+    assert "800 of 1200 examples are copies of others" in found.caveats[0]
 
 
 def test_the_command_reads_arrays(tmp_path, capsys):

@@ -13,8 +13,8 @@ from torch.nn.utils import parametrizations
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
 from prunefield.measures.collapse import find_collapse
-from prunefield.measures.flops import count_flops
-from prunefield.pruning.schedules import shrink
+from prunefield.modules.flops import count_flops
+from prunefield.pruning.iterations import prune
 from prunefield.scores import Score
 from prunefield.tasks import Batch
 
@@ -80,7 +80,7 @@ def test_what_is_changed_in_place_comes_back(kind, mode, batch):
     net = Busy()
     before, seen = look(net), net.seen
     settings = {"kind": kind} | ({"mode": mode} if kind != "trained-magnitude" else {"recipe": {"epochs": 1}})
-    mask = shrink(net, settings, 0.5, [batch], generator=generator(0, "m"), iterations=2)
+    mask = prune(net, settings, 0.5, [batch], generator=generator(0, "m"), iterations=2)
     find_collapse(net, mask, (8,))
     count_flops(net, batch.x)
     assert look(net) == before
@@ -94,7 +94,7 @@ def test_a_spectral_norm_does_not_move(kind, norm, batch):
     net = nn.Sequential(norm(nn.Linear(8, 6)), nn.ReLU(), nn.Linear(6, 3)).train()
     before = copy.deepcopy(net.state_dict())
     settings = {"kind": kind, "skip": "0"} | ({"mode": "train"} if kind != "trained-magnitude" else {})
-    shrink(net, settings, 0.5, [batch], generator=generator(0, "m"), iterations=2)
+    prune(net, settings, 0.5, [batch], generator=generator(0, "m"), iterations=2)
     Mask.from_module(net)
     assert all(torch.equal(before[name], tensor) for name, tensor in net.state_dict().items())
     assert net.training
@@ -110,7 +110,7 @@ def test_a_failure_leaves_the_network_alone(batch):
     net = Broken()
     before, weight = look(net), net.first.weight
     with pytest.raises(RuntimeError, match="no"):
-        shrink(net, "snip", 0.5, [batch], generator=generator(0, "m"), mask=Mask.from_module(Busy()))
+        prune(net, "snip", 0.5, [batch], generator=generator(0, "m"), start=Mask.from_module(Busy()))
     assert look(net) == before
     assert net.first.weight is weight
 
@@ -133,7 +133,7 @@ def test_an_lstm_is_run_with_the_weights_that_are_rated():
     for name, part in found.items():
         weight = net.get_parameter(name)
         assert torch.allclose(part, (weight * weight.grad).abs(), atol=1e-8)
-    mask = shrink(net, score, 0.3, (x, y), generator=generator(0, "m"), iterations=3)
+    mask = prune(net, score, 0.3, (x, y), generator=generator(0, "m"), iterations=3)
     assert list(mask) == ["lstm.weight_ih_l0", "lstm.weight_hh_l0", "head.weight"]
 
 
@@ -159,7 +159,7 @@ def test_wrappers_leave_no_trace_in_names(outside, batch):
     net = outside(wrapped())
     names = ["0.0.weight", "1.weight", "2.module.weight"]
     for kind in [*KINDS, "magnitude", "random"]:
-        mask = shrink(net, kind, 0.5, [batch], generator=generator(0, "m"), floor=1)
+        mask = prune(net, kind, 0.5, [batch], generator=generator(0, "m"), floor=1)
         assert list(mask) == names
     assert list(count_flops(net, batch.x)) == names
     assert not find_collapse(net, mask, (8,)).dead

@@ -12,7 +12,7 @@ from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
 from prunefield.networks.lenet import Lenet
 from prunefield.networks.resnet import Resnet
-from prunefield.pruning.schedules import shrink
+from prunefield.pruning.iterations import prune
 from prunefield.scores import Score
 
 
@@ -25,18 +25,18 @@ def test_synflow_has_100_iterations_everywhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     net = Lenet().build((1, 8, 8), 10, generator=generator(0, "init"))
     x = torch.randn(5, 1, 8, 8)
-    found = shrink(net, "synflow", 0.05, x, generator=generator(0, "mask"))
-    assert found == shrink(net, "synflow", 0.05, x, generator=generator(0, "mask"), iterations=100)
+    found = prune(net, "synflow", 0.05, x, generator=generator(0, "mask"))
+    assert found == prune(net, "synflow", 0.05, x, generator=generator(0, "mask"), iterations=100)
     assert main(["prune", "lenet-300-100", "--density", "0.05", "--shape", "1,8,8"]) == 0
     assert Mask.load("mask.safetensors") == found
-    assert found != shrink(net, "synflow", 0.05, x, generator=generator(0, "mask"), iterations=1)
+    assert found != prune(net, "synflow", 0.05, x, generator=generator(0, "mask"), iterations=1)
     assert [Score.parse(kind).iterations for kind in ("snip", "grasp", "magnitude", "random")] == [1] * 4
 
 
 def test_a_collapse_is_reported_as_by_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with pytest.warns(PruneWarning) as caught:
-        mask = shrink(resnet(), "magnitude", 0.01, torch.ones(1, 3, 16, 16), generator=generator(0, "mask"))
+        mask = prune(resnet(), "magnitude", 0.01, torch.ones(1, 3, 16, 16), generator=generator(0, "mask"))
     empty = [name for name, number in mask.counts().items() if not number]
     assert main(["prune", "resnet20:4", "--density", "0.01", "--shape", "3,16,16", "--score", "magnitude"]) == 0
     said = [line.removeprefix("prunefield: ") for line in capsys.readouterr().err.splitlines()]
@@ -60,10 +60,10 @@ def test_what_a_mask_does_not_cover_is_said():
     said = r"8\d% of the parameters are not covered by the mask: lstm.weight_hh_l0, lstm.weight_ih_l0, embed"
     for kind in ("magnitude", "snip", "synflow"):
         with pytest.warns(PruneWarning, match=said):
-            shrink(Reader(), kind, 0.5, tokens, generator=generator(0, "m"))
+            prune(Reader(), kind, 0.5, tokens, generator=generator(0, "m"))
     meant = {"kind": "snip", "skip": ["lstm", "embed"]}
-    shrink(Reader(), meant, 0.5, tokens, generator=generator(0, "m"))
-    shrink(Reader(), {"kind": "snip", "also": ["lstm.weight*", "embed"]}, 0.5, tokens, generator=generator(0, "m"))
+    prune(Reader(), meant, 0.5, tokens, generator=generator(0, "m"))
+    prune(Reader(), {"kind": "snip", "also": ["lstm.weight*", "embed"]}, 0.5, tokens, generator=generator(0, "m"))
 
 
 def test_tokens_that_no_longer_matter_are_reported():
@@ -72,7 +72,7 @@ def test_tokens_that_no_longer_matter_are_reported():
     nn.init.constant_(net[4].weight, 1e-6)
     settings = {"kind": "magnitude", "skip": "0"}
     with pytest.warns(PruneWarning) as caught:
-        shrink(net, settings, 0.1, torch.randint(9, (4, 5)), generator=generator(0, "m"))
+        prune(net, settings, 0.1, torch.randint(9, (4, 5)), generator=generator(0, "m"))
     first, second = (str(item.message) for item in caught)
     assert first == "4.weight keeps no weight and cuts the network"
     assert second.startswith("nothing flows from input to output, so the output is constant")
@@ -86,7 +86,7 @@ def test_a_network_that_cannot_be_checked_is_reported():
             return super().forward(input)
 
     with pytest.warns(PruneWarning, match="could not be checked .ValueError: I need a negative number"):
-        shrink(Picky(4, 3), "magnitude", 0.5, -torch.ones(2, 4), generator=generator(0, "m"))
+        prune(Picky(4, 3), "magnitude", 0.5, -torch.ones(2, 4), generator=generator(0, "m"))
 
 
 def test_a_skip_connection_is_not_a_cut_and_norms_and_biases_are_not_missing():
@@ -99,12 +99,12 @@ def test_a_skip_connection_is_not_a_cut_and_norms_and_biases_are_not_missing():
     nn.init.constant_(inner[1].weight, 1e-6)
     net = nn.Sequential(nn.Linear(4, 8), inner, nn.Linear(8, 3))
     with pytest.warns(PruneWarning) as caught:
-        shrink(net, "magnitude", 0.3, torch.ones(1, 4), generator=generator(0, "m"))
+        prune(net, "magnitude", 0.3, torch.ones(1, 4), generator=generator(0, "m"))
     assert [str(item.message) for item in caught] == ["1.1.weight keeps no weight; a skip connection bypasses it"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        shrink(net, "synflow", 0.9, torch.ones(1, 4), generator=generator(0, "m"))
-        shrink(net, "magnitude", 0.1, torch.ones(1, 4), generator=generator(0, "m"), check=False)
+        prune(net, "synflow", 0.9, torch.ones(1, 4), generator=generator(0, "m"))
+        prune(net, "magnitude", 0.1, torch.ones(1, 4), generator=generator(0, "m"), check=False)
 
 
 def test_synflow_draws_no_data_and_shows_progress_in_a_pipe(tmp_path, monkeypatch, capsys):

@@ -8,7 +8,7 @@ import torch
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.measures.kurtosis import kurtosis, kurtosis_per_class
-from prunefield.pruning import rounds as prune
+from prunefield.pruning.rounds import compute_removed
 from prunefield.runs import Result, Run, State
 from prunefield.runs.imp import METHODS, Imp, read_masks
 from prunefield.runs.kurtosis import Kurtosis, rewound_weight
@@ -45,7 +45,7 @@ def test_masks_are_nested_exact_and_equal_in_the_first_round(imp, records):
             for names in imp.pools:
                 total = sum(mask[name].numel() for name in names)
                 kept = sum(mask.counts()[name] for name in names)
-                assert kept == total - int(prune.removed_after(n, 0.3) * total)
+                assert kept == total - int(compute_removed(n, 0.3) * total)
             assert n == 0 or all(not (mask[name] & ~masks[method][n - 1][name]).any() for name in mask)
     assert masks["imp"][1] == masks["oneshot"][1]
     assert masks["imp"][3] != masks["oneshot"][3]

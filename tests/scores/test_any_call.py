@@ -10,7 +10,7 @@ from torch.nn import functional
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
-from prunefield.pruning.schedules import shrink
+from prunefield.pruning.iterations import prune
 from prunefield.scores import Score
 from prunefield.tasks import Batch
 
@@ -97,7 +97,7 @@ def test_several_inputs_and_outputs(kind):
     whole = rate(kind, net, ((x, y), labels))
     for form in ([[x, y], labels], (x, y, labels), [(x, y, labels)], {"x": x, "y": y, "labels": labels}):
         assert same(whole, rate(kind, net, form)) or kind == "random"
-    assert shrink(net, kind, 0.5, ((x, y), labels), generator=generator(0, "m")).total == 24 + 18 + 18
+    assert prune(net, kind, 0.5, ((x, y), labels), generator=generator(0, "m")).total == 24 + 18 + 18
 
 
 def test_labels_of_every_token_and_wrong_hooks():
@@ -140,7 +140,7 @@ def test_a_network_without_values_is_refused(kind, batch):
     with torch.device("meta"):
         net = nn.Linear(8, 3)
     with pytest.raises(UsageError, match="'weight' is on the device 'meta', without values: load the network first"):
-        shrink(net, kind, 0.5, [batch], generator=generator(0, "m"))
+        prune(net, kind, 0.5, [batch], generator=generator(0, "m"))
 
 
 def test_grasp_through_a_hard_sigmoid(batch):
@@ -169,11 +169,11 @@ def test_old_weight_norm_with_iterations(kind, batch):
         net = nn.Sequential(torch.nn.utils.weight_norm(nn.Linear(8, 6)), nn.ReLU(), nn.Linear(6, 3))
     net(batch.x)  # leaves a weight with a graph, which deepcopy refuses
     weight = net[0].weight
-    mask = shrink(net, {"kind": kind, "skip": "0"}, 0.3, [batch], generator=generator(0, "m"), iterations=3)
+    mask = prune(net, {"kind": kind, "skip": "0"}, 0.3, [batch], generator=generator(0, "m"), iterations=3)
     assert mask.counts() == {"2.weight": 6}
     assert net[0].weight is weight
     with pytest.raises(UsageError, match=r"'0\.weight' is not a parameter: remove its parametrisation"):
-        shrink(net, kind, 0.3, [batch], generator=generator(0, "m"))
+        prune(net, kind, 0.3, [batch], generator=generator(0, "m"))
 
 
 class Block(nn.Module):
@@ -203,14 +203,14 @@ def test_zeros_name_the_layer_at_fault(kind, make, blame, batch):
     net = make()
     said = rf"all scores of '.*' are zero because ('{blame}', through which it acts, is all zeros|its weights are)"
     with pytest.raises(UsageError, match=said) as caught:
-        shrink(net, kind, 0.5, [batch], generator=generator(0, "m"))
+        prune(net, kind, 0.5, [batch], generator=generator(0, "m"))
     assert blame.replace("\\", "") in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_zeros_of_a_score_alone_point_to_shrink(batch):
+def test_zeros_of_a_score_alone_point_to_prune(batch):
     scores = rate("synflow", nn.Sequential(nn.Linear(8, 8), Block(), nn.Linear(8, 3)), [batch])
-    with pytest.raises(UsageError, match=r"all scores of '1\.inner\.0\.weight' are zero.* \(`shrink` names it\)"):
+    with pytest.raises(UsageError, match=r"all scores of '1\.inner\.0\.weight' are zero.* \(`prune` names it\)"):
         Mask.keep(scores, 0.5)
 
 
@@ -224,7 +224,7 @@ def test_a_layer_that_is_not_called_is_named(batch):
             return (self.main(x), self.aux(x)) if self.training else self.main(x)
 
     with pytest.raises(UsageError, match=r"'aux\.weight' are zero because the network does not call it: set skip="):
-        shrink(Auxiliary(), "snip", 0.5, [batch], generator=generator(0, "m"))
+        prune(Auxiliary(), "snip", 0.5, [batch], generator=generator(0, "m"))
     net = nn.Sequential(nn.Linear(8, 8), Block(), nn.Linear(8, 3))
     settings = {"kind": "synflow", "mode": "train"}
-    assert min(shrink(net, settings, 0.3, [batch], generator=generator(0, "m")).counts().values()) > 0
+    assert min(prune(net, settings, 0.3, [batch], generator=generator(0, "m")).counts().values()) > 0

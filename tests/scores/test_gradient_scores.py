@@ -12,7 +12,7 @@ from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
 from prunefield.modules.naming import layer_weights
-from prunefield.pruning.schedules import shrink
+from prunefield.pruning.iterations import prune
 from prunefield.scores import Score
 from prunefield.scores.grasp import Grasp
 from prunefield.scores.snip import Snip
@@ -185,7 +185,7 @@ def test_an_overflow_is_computed_in_double_precision():
     for net, side in ((deep, 32), (large, 64), (nn.Sequential(*[nn.Linear(64, 64) for _ in range(20)]).half(), 64)):
         scores, wide = (rate(Synflow(shape=(side,), double=double), net) for double in (False, True))
         assert all(torch.equal(part, wide[name]) for name, part in scores.items())
-    mask = shrink(deep, Synflow(shape=(32,)), 0.1, generator=generator(0, "m"), iterations=10)
+    mask = prune(deep, Synflow(shape=(32,)), 0.1, generator=generator(0, "m"), iterations=10)
     assert min(mask.counts().values()) > 0
     nn.init.constant_(large[1].weight, torch.inf)
     with pytest.raises(UsageError, match=r"'0\.weight' are not all finite; the flow overflows even in double"):

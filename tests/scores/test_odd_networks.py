@@ -12,8 +12,8 @@ from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
 from prunefield.measures.collapse import find_collapse
-from prunefield.measures.flops import count_flops
-from prunefield.pruning.schedules import shrink
+from prunefield.modules.flops import count_flops
+from prunefield.pruning.iterations import prune
 from prunefield.scores import Score, find_prunable
 from prunefield.scores.grasp import Grasp
 from prunefield.tasks import Batch
@@ -50,7 +50,7 @@ def rate(score, net, batches):
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_pass_leaves_in_a_module_is_taken_back(kind, batch):
     net = Keeper()
-    shrink(net, kind, 0.3, [batch], generator=generator(0, "mask"), iterations=2)
+    prune(net, kind, 0.3, [batch], generator=generator(0, "mask"), iterations=2)
     mask = Mask.from_module(net)
     assert not find_collapse(net, mask, (8,)).dead
     assert count_flops(net, torch.zeros(1, 8)) == {"first.weight": 160, "head.weight": 60}
@@ -124,7 +124,7 @@ def test_names_to_skip_and_to_add():
     score = Score.parse({"kind": "magnitude", "skip": ["2"], "also": ["*.bias", "3.weight"]})
     assert list(score.weights(net)) == ["0.bias", "0.weight", "3.weight", "3.bias"]
     nn.init.ones_(net[3].weight)
-    mask = shrink(net, score, 0.5, generator=generator(0, "mask"))
+    mask = prune(net, score, 0.5, generator=generator(0, "mask"))
     mask.apply_(net)
     assert mask.total == 16 + 4 + 1 + 1
     assert sum(int(torch.count_nonzero(net.get_parameter(name))) for name in mask) == 11
@@ -154,7 +154,7 @@ def test_outputs_that_are_no_logits_are_named(batch):
 def test_a_parametrised_layer_is_counted_and_not_changed(batch):
     net = nn.Sequential(parametrizations.weight_norm(nn.Linear(8, 4)), nn.ReLU(), nn.Linear(4, 3))
     before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
-    mask = shrink(net, Score.parse({"kind": "synflow", "skip": "0", "shape": (8,)}), 0.5, generator=generator(0, "m"))
+    mask = prune(net, Score.parse({"kind": "synflow", "skip": "0", "shape": (8,)}), 0.5, generator=generator(0, "m"))
     assert count_flops(net, torch.zeros(1, 8), mask) == {"0.weight": 64, "2.weight": 12}
     assert not find_collapse(net, mask, (8,)).dead
     assert parametrize.is_parametrized(net[0])

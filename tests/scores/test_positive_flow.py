@@ -10,7 +10,7 @@ from torch.nn import functional
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.modules.naming import unwrap_module
-from prunefield.pruning.schedules import shrink
+from prunefield.pruning.iterations import prune
 from prunefield.scores.synflow import Synflow
 
 
@@ -191,7 +191,7 @@ def test_scores_are_positive_and_nothing_collapses(name):
         net, score = make(), Synflow(shape=shape, **settings)
         scores = score(net, generator=generator(0, "s"))
         assert all(part.gt(0).all() for part in scores.values())
-        mask = shrink(net, score, 0.1, generator=generator(0, "m"))  # 100 iterations; a collapse would be an error
+        mask = prune(net, score, 0.1, generator=generator(0, "m"))  # 100 iterations; a collapse would be an error
         assert min(mask.counts().values()) > 0
         pruned = copy.deepcopy(net).eval()
         mask.apply_(pruned)
@@ -274,11 +274,11 @@ def test_a_flow_with_both_signs_is_refused_and_names_the_layer(make, said):
     torch.manual_seed(0)
     net = make()
     with pytest.raises(UsageError, match=rf"the flow through '.*' has both signs, {said}"):
-        shrink(net, Synflow(shape=(6,)), 0.5, generator=generator(0, "m"))
+        prune(net, Synflow(shape=(6,)), 0.5, generator=generator(0, "m"))
     assert not any(module._forward_hooks for module in unwrap_module(net).modules())
 
 
 def test_train_mode_is_the_way_for_a_trained_network():
     torch.manual_seed(0)
-    mask = shrink(trained(), Synflow(mode="train", shape=(6,)), 0.5, generator=generator(0, "m"))
+    mask = prune(trained(), Synflow(mode="train", shape=(6,)), 0.5, generator=generator(0, "m"))
     assert min(mask.counts().values()) > 0

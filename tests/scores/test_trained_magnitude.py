@@ -10,7 +10,8 @@ from torch.nn import functional
 from prunefield.core.errors import RunError, UsageError
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
-from prunefield.pruning.schedules import plan, shrink
+from prunefield.pruning.iterations import prune
+from prunefield.pruning.schedules import plan_densities
 from prunefield.scores.trained_magnitude import TrainedMagnitude
 from prunefield.tasks import Batch
 from prunefield.training.recipe import Recipe
@@ -54,12 +55,12 @@ def test_it_is_the_magnitude_after_training(net, batches):
 
 def test_its_schedule_is_imp_with_rewinding(net, batches):
     mask = None
-    for density in plan(0.2, 3):
+    for density in plan_densities(0.2, 3):
         student = copy.deepcopy(net)  # rewound
         for name, kept in (mask or {}).items():
             student.get_parameter(name).data *= kept
-        mask = Mask.keep(train_plainly(student, batches, mask), density, within=mask)
-    assert shrink(net, SCORE, 0.2, batches, generator=generator(0, "s"), iterations=3) == mask
+        mask = Mask.keep(train_plainly(student, batches, mask), density, start=mask)
+    assert prune(net, SCORE, 0.2, batches, generator=generator(0, "s"), iterations=3) == mask
 
 
 def test_dropout_draws_from_the_given_generator_alone(batches):

@@ -70,6 +70,18 @@ def add_items(parser: ArgumentParser) -> None:
     parser.add_argument("items", nargs="*", metavar="ITEM", help=f"a paper or one of its items [default: all]: {names}")
 
 
+def parse_shape(text: str) -> tuple[int, ...]:
+    """The numbers of --shape.
+
+    >>> parse_shape("3,32,32")
+    (3, 32, 32)
+    """
+    shape = tuple(int(part) if part.strip().isdecimal() and len(part) < 19 else 0 for part in text.split(","))
+    if 0 in shape:
+        raise UsageError(f"--shape must be positive whole numbers with commas, as in 3,32,32, not {text!r}")
+    return shape
+
+
 def add_engine(parser: ArgumentParser) -> None:
     """--engine, --jobs, --device and --dry-run."""
     names = " | ".join(modules("engines"))
@@ -94,22 +106,7 @@ def engine_of(args: Namespace) -> "Engine":
     """The engine that --engine and --jobs ask for."""
     from prunefield.engines import Engine
 
-    return Engine.parse(settings_of(args.engine if args.jobs is None else f"{args.engine},jobs={args.jobs}"))
-
-
-def settings_of(text: str) -> dict[str, Any]:
-    """NAME[,KEY=VALUE…] as a table: the one reader of it, for tasks, scores and engines.
-
-    >>> settings_of("snip,skip=[1, 2],mode=train")
-    {'kind': 'snip', 'skip': [1, 2], 'mode': 'train'}
-    """
-    from prunefield.lab.study import change, split_settings
-
-    kind, *settings = split_settings(text)
-    table: dict[str, Any] = {"kind": kind}
-    for setting in settings:
-        change(table, setting)
-    return table
+    return Engine.parse(args.engine if args.jobs is None else f"{args.engine},jobs={args.jobs}")
 
 
 def check_device(args: Namespace) -> str:

@@ -1,8 +1,8 @@
 """Plug-ins: frozen settings with a kind, one file each.
 
 A family's root (`Task`, `Score`, `Run`, …) subclasses `Plugin` directly; each of its kinds is one final class in one
-file of the family's sub-package. A field that is annotated with a root takes any kind of it: an instance, a name,
-or a table with the key `kind`, so that settings nest and survive JSON and TOML.
+file of the family's sub-package. A field that is annotated with a root takes any kind of it: an instance, a name with
+or without settings (`nlgp,g=3`), or a table with the key `kind`, so that settings nest and survive JSON and TOML.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.names import modules, name_of, presets
+from prunefield.core.settings import put_setting, read_settings
 
 
 class Plugin(BaseModel):
@@ -64,10 +65,13 @@ class Plugin(BaseModel):
 
     @classmethod
     def parse(cls, value: Any) -> Self:
-        """An instance from an instance, a name (of a kind or of usual settings) or a table with the key `kind`."""
+        """An instance from an instance, from NAME[,KEY=VALUE…] or from a table with the key `kind`.
+
+        A name is that of a kind or of usual settings (`names.presets`).
+        """
         if isinstance(value, cls):
             return value
-        table = {"kind": value} if isinstance(value, str) else value
+        table = read_settings(value) if isinstance(value, str) else value
         what = cls.__name__.lower()
         if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
             raise UsageError(f"a {what} must be a name or a table with the key 'kind', not {repr(value)[:200]}")
@@ -80,8 +84,12 @@ class Plugin(BaseModel):
                 f"{what} {table['kind']!r} was made by another version of prunefield; this one has version "
                 f"{final.version}"
             )
+        settings: dict[str, Any] = {}
+        for key, item in table.items():
+            if key != "kind":
+                put_setting(settings, str(key), item)
         try:
-            return final.model_validate({key: item for key, item in table.items() if key != "kind"})
+            return final.model_validate(settings)
         except ValidationError as error:
             raise UsageError(f"{kind}: {_one_line(error, final)}") from None
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from math import prod
 from pathlib import Path
 from typing import Self
 
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from prunefield.core.errors import UsageError
 from prunefield.core.files import checksum, write_whole
 from prunefield.core.sizes import check_safetensors
+from prunefield.masks.bits import pack, unpack
 from prunefield.masks.selection import (
     Density,
     Reduction,
@@ -26,6 +26,8 @@ from prunefield.masks.selection import (
     scatter_alive,
     select_weights,
 )
+from prunefield.masks.summary import Summary, summarise_mask
+from prunefield.modules.calls import Data
 from prunefield.modules.holding import Handle, hold_zeros, set_zeros
 from prunefield.modules.naming import layer_weights, name_parameters, walk_modules
 
@@ -55,7 +57,7 @@ class Mask(Mapping[str, Tensor]):
         density: Density,
         *,
         scope: Scope = "global",
-        within: "Mask | None" = None,
+        start: "Mask | None" = None,
         floor: int = 0,
     ) -> Self:
         """Keeps the largest scores: N − int((1 − density)·N) of all N weights, allocated to the layers by `scope`.
@@ -63,11 +65,11 @@ class Mask(Mapping[str, Tensor]):
         `global`: one threshold. `layer`: the rule above for each layer. `uniform` and `erk`:
         `selection.allocate_weights`. Of
         equal scores the one with the lower index is kept (layers in the order of `scores`), so that a mask of lower
-        density is contained in every denser one of the same scores. What `within` has pruned stays pruned, and no layer
+        density is contained in every denser one of the same scores. What `start` has pruned stays pruned, and no layer
         keeps fewer than `floor` weights (or all that it has). A layer whose scores are all zero is refused, as they
-        could only be ranked by index; with `within`, which may have disconnected the layer, it is accepted.
+        could only be ranked by index; with `start`, which may have disconnected the layer, it is accepted.
         """
-        flat, alive = check_scores(scores, dead=within is not None), _alive(scores, within)
+        flat, alive = check_scores(scores, dead=start is not None), _alive(scores, start)
         kept = select_weights(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
         return cls({name: part.reshape(scores[name].shape) for name, part in kept.items()})
 
@@ -79,7 +81,7 @@ class Mask(Mapping[str, Tensor]):
         *,
         generator: torch.Generator,
         scope: Scope = "global",
-        within: "Mask | None" = None,
+        start: "Mask | None" = None,
         floor: int = 0,
         reduce: Reduction | None = None,
         alpha: float = 0.0,
@@ -91,7 +93,7 @@ class Mask(Mapping[str, Tensor]):
         into probabilities, `alpha` mixes them with uniform ones (`selection.compute_probabilities`). A layer with
         fewer than n_ℓ positive probabilities is filled up by index, with a warning.
         """
-        flat, alive = check_scores(scores, dead=within is not None), _alive(scores, within)
+        flat, alive = check_scores(scores, dead=start is not None), _alive(scores, start)
         hard = select_weights(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
         kept = {}
         for name, values in flat.items():
@@ -122,7 +124,11 @@ class Mask(Mapping[str, Tensor]):
         return len(self._kept)
 
     def __repr__(self) -> str:
-        return f"Mask({len(self)} layers, {sum(self.counts().values())} of {self.total} weights)"
+        kept = sum(self.counts().values())
+        return f"Mask({len(self)} layers, {kept:,} of {self.total:,} weights, density {self.density:.4g})"
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mask):
@@ -152,6 +158,24 @@ class Mask(Mapping[str, Tensor]):
     def per_layer(self) -> dict[str, float]:
         """The density of each layer."""
         return {name: number / max(self[name].numel(), 1) for name, number in self.counts().items()}
+
+    def summary(
+        self, net: nn.Module | None = None, *, shape: Sequence[int] | None = None, data: Data = None
+    ) -> Summary:
+        """Weights, kept weights and density of each layer, as a table that prints and draws itself.
+
+        A network adds how many parameters there are in all; the shape of one input, or data as `prune` takes them, add
+        the operations (`flops`) of each layer for one input, dense and pruned.
+
+        >>> net = nn.Sequential(nn.Linear(4, 2), nn.ReLU(), nn.Linear(2, 1))
+        >>> print(Mask.keep({"0.weight": net[0].weight.abs()}, 0.25).summary(net, shape=(4,)))
+        2 of 8 weights, density 0.25; 13 parameters in all; 8 of 20 operations for one input
+           layer  weights  kept  density  flops  kept_flops
+        0.weight        8     2     0.25     16           4
+        """
+        if net is not None:
+            self._pairs(net)
+        return summarise_mask(self, net, shape, data)
 
     def shuffled(self, generator: torch.Generator) -> "Mask":
         """A uniformly random mask with the same count in each layer."""
@@ -240,34 +264,13 @@ def _shapes(scores: Mapping[str, Tensor]) -> dict[str, torch.Size]:
     return {name: score.shape for name, score in scores.items()}
 
 
-def _alive(scores: Mapping[str, Tensor], within: Mask | None) -> dict[str, Tensor]:
-    """The flat masks of the layers of which `within` has pruned something."""
-    if within is None:
+def _alive(scores: Mapping[str, Tensor], start: Mask | None) -> dict[str, Tensor]:
+    """The flat masks of the layers of which `start` has pruned something."""
+    if start is None:
         return {}
-    known = {name: kept for name, kept in within.items() if name in scores}
+    known = {name: kept for name, kept in start.items() if name in scores}
     _compare(known, _shapes(scores), "the scores")
     return {name: kept.flatten() for name, kept in known.items() if not kept.numpy().all()}
-
-
-def pack(kept: Tensor) -> Tensor:
-    """Eight entries of a boolean tensor in a byte."""
-    return torch.from_numpy(np.packbits(kept.cpu().flatten().numpy()))
-
-
-def unpack(bits: Tensor, shape: Sequence[int]) -> Tensor:
-    """The boolean tensor of a shape that `pack` has packed.
-
-    >>> unpack(pack(torch.tensor([[True, False, True]])), (1, 3)).tolist()
-    [[True, False, True]]
-    """
-    is_shape = all(type(side) is int and side >= 0 for side in shape) and prod(filter(None, shape)) < 2**63
-    if not is_shape or bits.dtype != torch.uint8 or bits.ndim != 1:
-        raise UsageError(
-            f"{bits.dtype} of shape {tuple(bits.shape)} are not the packed bits of a mask of shape {shape}"
-        )
-    if len(bits) != -(-prod(shape) // 8):  # what is missing would be zeros in memory, however many
-        raise UsageError(f"{len(bits)} bytes are not the bits of a mask of shape {tuple(shape)}")
-    return torch.from_numpy(np.unpackbits(bits.numpy(), count=prod(shape)).view(bool)).reshape(tuple(shape))
 
 
 def _compare(mask: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], what: str) -> None:
@@ -278,7 +281,8 @@ def _compare(mask: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], what:
         if shapes.get(name) != kept.shape
     ]
     if wrong:
-        raise UsageError(f"the mask is for another architecture: {'; '.join(wrong)}")
+        more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
+        raise UsageError(f"the mask is for another architecture: {'; '.join(wrong[:3])}{more}")
 
 
 def _digest(bits: Mapping[str, Tensor], shapes: Mapping[str, Sequence[int]] | None) -> str:

@@ -129,7 +129,7 @@ def check_scores(scores: Mapping[str, Tensor], *, dead: bool = False) -> dict[st
         if not isfinite(total) and not values.isfinite().all():
             raise UsageError(f"the scores of {name!r} are not all finite; look for an overflow in the network")
         if not dead and total == 0 and len(values) and not torch.count_nonzero(values):
-            look = "look for dead units, an underflow (synflow: double=True) or a layer of zeros (`shrink` names it)"
+            look = "look for dead units, an underflow (synflow: double=True) or a layer of zeros (`prune` names it)"
             advice = f"{look}, or set skip={name!r}"
             raise UsageError(f"all scores of {name!r} are zero: there is no gradient or no weight; {advice}")
         flat[name] = values

@@ -1,4 +1,4 @@
-"""Weights of one layer from a user's file; nothing in the file is executed."""
+"""The weights of one layer, from a network, a state dict or a user's file; nothing in a file is executed."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.files import cannot_read
@@ -14,49 +14,68 @@ from prunefield.core.sizes import check_safetensors
 from prunefield.data.arrays import is_npy, read_arrays
 from prunefield.masks.mask import Mask
 from prunefield.measures.torch_files import check_torch_file
+from prunefield.modules.naming import layer_weights
+
+Network = nn.Module | Mapping[str, Tensor] | Tensor | Path | str
+KeptWeights = Mapping[str, Tensor] | Path | str | None  # a mask, or a file of one
 
 
 class Layer(NamedTuple):
-    """A weight (units, inputs) in float32, its name in the file, and which of its entries are kept."""
+    """A weight (units, inputs) in float32, with the name of its layer, and which of its entries are kept."""
 
     name: str
     weight: Tensor
     mask: Tensor
 
 
-def read_layer(path: Path, shape: Sequence[int], name: str | None = None, mask: Path | None = None) -> Layer:
-    """The layer `name`, or the first whose inputs have the shape, from .safetensors, .npy or a torch state dict.
+def find_layer(
+    net: Network, name: str | None = None, shape: Sequence[int] | None = None, mask: KeptWeights = None
+) -> Layer:
+    """The linear layer `name` of a network, a state dict or a file, or the first whose inputs fit the shape.
 
-    The kept weights are those of the file `mask` (from `Mask.save`, or .npy); else those of the mask that
-    `torch.nn.utils.prune` has left in the file; else the non-zero ones.
+    A layer may be named by itself or by its weight: `0` or `0.weight`. The kept weights are those of `mask`; else those
+    of the mask that `torch.nn.utils.prune` has left; else the non-zero ones.
     """
-    state = read_state(path)
+    where, state = _open_network(net)
     flat = {key: item for key, item in state.items() if item.ndim == 2 and not key.endswith("_mask")}
-    size, text = prod(shape), ",".join(map(str, shape))
+    size, text = (None, "") if shape is None else (prod(shape), ",".join(map(str, shape)))
     if name is None:
-        fitting = [key for key, item in flat.items() if item.shape[1] == size]
-        if not fitting:
+        name = next((key for key, item in flat.items() if size in (None, item.shape[1])), None)
+        if name is None:
+            wanted = "is linear" if size is None else f"has {size} inputs, as the shape {text} requires"
             found = ", ".join(f"{key} {tuple(item.shape)}" for key, item in flat.items()) or "no matrix"
-            raise UsageError(
-                f"no layer in {path} has {size} inputs, as the shape {text} requires; set --shape (layers found: "
-                f"{found})"
-            )
-        name = fitting[0]
+            raise UsageError(f"no layer in {where} {wanted} (layers found: {found})")
+    name = next((key for key in (name, f"{name}.weight", f"{name}.weight_orig") if key in flat), name)
     if name not in flat:
         raise unknown("layer", name, flat)
-    if flat[name].shape[1] != size:
+    if size not in (None, flat[name].shape[1]):
         raise UsageError(
-            f"layer {name} has {flat[name].shape[1]} inputs, the shape {text} has {size}; set another --shape"
+            f"layer {name} has {flat[name].shape[1]} inputs, the shape {text} has {size}; change the shape"
         )
-    weight = check_plain(path, name, flat[name]).to(torch.float32)
+    weight = check_plain(where, name, flat[name]).detach().to("cpu", torch.float32)
     if not weight.numel():
-        raise UsageError(f"layer {name} of {path} is empty")
+        raise UsageError(f"layer {name} of {where} is empty")
     wrong = int((~weight.isfinite()).sum())
     if wrong:
-        raise UsageError(f"layer {name} has {wrong} weights that are not finite, of {weight.numel()}; fix the file")
-    left = find_mask(path, state, name)
-    kept = weight != 0 if left is None else left != 0
-    return Layer(name, weight, kept if mask is None else _read_mask(mask, name, weight))
+        raise UsageError(f"layer {name} has {wrong} weights that are not finite, of {weight.numel()}; fix them")
+    if mask is not None:
+        return Layer(name, weight, _read_mask(mask, name, weight))
+    left = find_mask(where, state, name)
+    return Layer(name, weight, weight != 0 if left is None else left.cpu() != 0)
+
+
+def _open_network(net: Network) -> tuple[str, Mapping[str, Tensor]]:
+    """What a network is called in errors, and its tensors by name; of a module only its layers' weights and masks."""
+    if isinstance(net, str | Path):
+        return str(net), read_state(Path(net))
+    if isinstance(net, nn.Module):
+        masks = {f"{name}_mask": kept for name, kept in Mask.from_module(net).items()}
+        return "the network", {**layer_weights(net), **masks}
+    if isinstance(net, Tensor):
+        return "the network", {"weight": net}
+    if not isinstance(net, Mapping):
+        raise UsageError(f"a network must be a module, a state dict, a matrix or a file, not {type(net).__name__}")
+    return "the state dict", {key: item for key, item in net.items() if isinstance(item, Tensor)}
 
 
 def read_state(path: Path) -> dict[str, Tensor]:
@@ -88,7 +107,7 @@ def read_state(path: Path) -> dict[str, Tensor]:
     return {key.removeprefix(wrap): item for key, item in tensors.items()}
 
 
-def check_plain(path: Path, name: str, tensor: Tensor) -> Tensor:
+def check_plain(path: Path | str, name: str, tensor: Tensor) -> Tensor:
     """The tensor, if it is a plain dense array of real numbers."""
     found = [
         ("has no values (device meta); load them first", tensor.is_meta),
@@ -102,7 +121,7 @@ def check_plain(path: Path, name: str, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def find_mask(path: Path, state: Mapping[str, Tensor], name: str) -> Tensor | None:
+def find_mask(path: Path | str, state: Mapping[str, Tensor], name: str) -> Tensor | None:
     """The mask that `torch.nn.utils.prune` has stored with a weight."""
     key = f"{name.removesuffix('_orig')}_mask"
     left = state.get(key)
@@ -119,14 +138,16 @@ def _read_array(path: Path) -> Tensor:
     return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
 
 
-def _read_mask(path: Path, name: str, weight: Tensor) -> Tensor:
-    kept = Mask({name: _read_array(path) != 0}) if is_npy(path) else Mask.load(path)
+def _read_mask(mask: Mapping[str, Tensor] | Path | str, name: str, weight: Tensor) -> Tensor:
+    if isinstance(mask, str | Path):
+        path = Path(mask)
+        mask = Mask({name: _read_array(path) != 0}) if is_npy(path) else Mask.load(path)
     short = name.removesuffix("_orig")
-    if short not in kept and name not in kept:
-        raise unknown("layer of the mask", short, kept)
-    found = kept[short if short in kept else name]
+    if short not in mask and name not in mask:
+        raise unknown("layer of the mask", short, mask)
+    found = mask[short if short in mask else name]
     if found.shape != weight.shape:
         raise UsageError(
             f"the mask of {name} is {tuple(found.shape)}, the weight {tuple(weight.shape)}; create the mask again"
         )
-    return found
+    return found.cpu() != 0

@@ -45,7 +45,7 @@ def find_collapse(
 ) -> Collapse:
     """Checks whether the output depends on positive inputs when all weights are positive and masked.
 
-    `inputs` is the shape of one input, or a list of batches as for `schedules.shrink`; tokens count by their
+    `inputs` is the shape of one input, or a list of batches as for `prune`; tokens count by their
     embeddings. Layers become weighted means of their inputs and normalisations the identity, so that no activation
     saturates.
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from prunefield.core.errors import UsageError
+from prunefield.data.arrays import read_arrays
 from prunefield.measures.covariances import measure_lengthscale
 
 FEWEST = 100  # examples of a class
@@ -76,6 +78,18 @@ def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) 
         return Examples(None, chosen, sites, varies, shape, None, tuple(notes))
     short, long, labels = _order_classes(chosen, y, notes)
     return Examples(short, long, sites, varies, shape, labels, tuple(notes))
+
+
+def read_examples(path: Path) -> tuple[Tensor, Tensor | None, tuple[int, ...]]:
+    """Inputs (n, N), labels (n,) or None, and the shape of one input, from .npy (x) or .npz (x and y)."""
+    arrays = read_arrays(path, ("x",), ("y",), width=8)
+    x, y = arrays["x"], arrays.get("y")
+    if x.ndim < 2 or x.dtype.kind not in "iuf" or not x.size:
+        raise UsageError(f"{path}: x must be real numbers of shape (n, …), not {x.dtype} of shape {x.shape}")
+    if y is not None and (y.shape != (len(x),) or y.dtype.kind not in "buifUS"):
+        raise UsageError(f"{path}: y must have one label per example, shape ({len(x)},), not {y.dtype} of {y.shape}")
+    labels = None if y is None else torch.from_numpy(np.unique(y, return_inverse=True)[1])
+    return torch.from_numpy(x.reshape(len(x), -1).astype(np.float64)), labels, x.shape[1:]
 
 
 def has_channels_last(shape: Sequence[int]) -> bool:

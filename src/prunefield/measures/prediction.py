@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,9 +11,10 @@ from torch import Tensor
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
 from prunefield.measures.covariances import measure_lengthscale
-from prunefield.measures.examples import Examples, has_channels_last, prepare_examples
-from prunefield.measures.excess import Excess, estimate_excess
+from prunefield.measures.examples import Examples, prepare_examples
+from prunefield.measures.excess import estimate_excess
 from prunefield.measures.localisation import compute_ipr, locate_peak, measure_ring_distance
+from prunefield.measures.predicted import Prediction
 from prunefield.measures.resampling import flow_on_sites, flow_on_torus
 from prunefield.measures.stimulus import (
     Answer,
@@ -34,74 +35,6 @@ INITS, RESAMPLES, FEW = 5, 40, 20  # FEW: resamples where S2 does not hold
 DENSE, LARGEST = 512, 4096  # sites at most, where S2 does not hold and where it does
 PROBED = 4_000_000  # values on which the properties are tested
 S2, FORCE = "S2 translation invariance", "Eq. 5 at these fields"
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What the data say, and what the flow of Eq. 5 (lufkin2024) makes of it from several initial weights.
-
-    `answer` is yes or no where at least 95 % of the resamples of the data give it too, else undecided; `leaning` is the
-    answer of the whole sample, `certainty` the share of resamples that agree with it. `needed` is roughly how many
-    examples would decide an undecided case (None where it is decided, or where no number may). `fields` (inits, N) are
-    the weights at the end, 0 at inputs that were left out, `widths` (inits,) their 1/IPR in inputs, `straight` (inits,)
-    the same for Gaussian data of the same covariances, `concentration` (inits,) IPR × N, `peaks` (inits,) where |w| is
-    largest, `steadiness` (inits,) the share of resamples in which the peak is the same, give or take one site.
-    `lengthscale` is Σ ρ² over all lags in class 1, in sites. `covariances` (2, sites) are those of the middle
-    site in class 0 and 1, `amplifier` (2, k) is φ on a grid. `notes` say what was left out, and what to beware of.
-    """
-
-    answer: str
-    leaning: str
-    certainty: float
-    needed: int | None
-    examples: int
-    time: float
-    shape: tuple[int, ...]
-    properties: dict[str, Answer]
-    excess: Excess
-    fields: Tensor
-    widths: Tensor
-    straight: Tensor
-    concentration: Tensor
-    peaks: Tensor
-    steadiness: Tensor
-    lengthscale: float
-    covariances: Tensor
-    amplifier: Tensor
-    notes: tuple[str, ...]
-
-    @property
-    def picture(self) -> Tensor:
-        """The field of the first initialisation, (N,) or (height, width), summed over channels (one is not 0)."""
-        field = self.fields[0].view(self.shape)
-        return field if field.ndim < 3 else field.sum(-1 if has_channels_last(self.shape) else 0)
-
-    def __str__(self) -> str:
-        return "\n".join(self.describe())
-
-    def describe(self) -> list[str]:
-        """The answer in sentences: the verdict first, then what it rests on."""
-        width, straight = float(self.widths.median()), float(self.straight.median())
-        text = {
-            "yes": f"Yes, a ReLU neuron will localise ({self.certainty:.0%} certain)",
-            "no": f"No, a ReLU neuron will not localise ({self.certainty:.0%} certain)",
-            "undecided": f"Undecided, leaning to {self.leaning} ({self.certainty:.0%} of the resamples agree)"
-            if self.leaning != "undecided"
-            else "Undecided: the fields are neither local nor spread out",
-        }[self.answer]
-        more = f" About {self.needed:,} examples would decide it." if self.needed else ""
-        unmet = [name for name, check in self.properties.items() if not check.met]
-        return [
-            f"{text}: at t = {self.time:g} the field is {width:.1f} inputs wide; Gaussian data of the same covariances "
-            f"give {straight:.1f}, and inputs are correlated over {self.lengthscale:.1f}.{more}",
-            *(
-                f"{name}: {'met' if check.met else 'NOT met'} (effect {check.effect:.3f}, p = {check.p:.2g})"
-                for name, check in self.properties.items()
-            ),
-            self.excess.describe(),
-            *(f"Note: {note}." for note in self.notes),
-            *([f"Take it with care: {', '.join(unmet)} not met, which the theory assumes."] if unmet else []),
-        ]
 
 
 def predict(
@@ -188,7 +121,7 @@ def predict(
         lengthscale=measure_lengthscale(examples.long),
         covariances=found.rows,
         amplifier=found.curve,
-        notes=(*examples.notes, *notes),
+        caveats=(*examples.notes, *notes),
     )
 
 

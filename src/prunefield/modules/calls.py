@@ -1,17 +1,19 @@
 """Calls: feeding any data to any network, and reading its outputs and losses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from copy import copy
 from inspect import signature
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from prunefield.core.errors import UsageError, unknown
-from prunefield.modules.borrowing import keep_streams, seed_streams
+from prunefield.core.errors import UsageError, show_line, unknown
+from prunefield.modules.borrowing import borrow_network, keep_streams, seed_streams
 
 Needs = Literal["nothing", "shape", "batch", "all"]  # the part of the data that a score reads
 Data = Any  # anything `take_batches` accepts
@@ -46,6 +48,7 @@ def take_batches(data: Data, needs: Needs, *, generator: torch.Generator) -> lis
         data = data()
     if needs == "nothing" or data is None:
         return []
+    data = _read_arrays(data)
     if _is_batch(data):
         return [data]
     if isinstance(data, Sequence) and not isinstance(data, str):
@@ -59,6 +62,13 @@ def take_batches(data: Data, needs: Needs, *, generator: torch.Generator) -> lis
         return list(data if needs == "all" else islice(data, 1))
 
 
+def _read_arrays(data: Data) -> Data:
+    """Arrays of numpy, alone or in a pair, as tensors."""
+    if isinstance(data, tuple | list) and any(isinstance(part, np.ndarray) for part in data):
+        return tuple(map(_read_arrays, data))
+    return torch.from_numpy(data) if isinstance(data, np.ndarray) else data
+
+
 def read_batches(batches: Sequence[Any]) -> list[Fed]:
     """Batches with their inputs and labels identified; refuses to score without data.
 
@@ -70,7 +80,7 @@ def read_batches(batches: Sequence[Any]) -> list[Fed]:
     """
     found = [_read_batch(batch) for batch in batches]
     if not found or not all(count_examples(fed) for fed in found):
-        raise UsageError("this score needs data: give it non-empty batches, for instance of the task `normal`")
+        raise UsageError(f"this score needs data, and there are no examples: set data to {FORMS}")
     return found
 
 
@@ -161,6 +171,27 @@ def call_network(net: nn.Module, fed: Fed, forward: Forward | None = None) -> An
             return net(*fed.inputs.values())
         return net(**fed.inputs)
     return net(*fed.inputs) if isinstance(fed.inputs, tuple | list) else net(fed.inputs)
+
+
+def count_outputs(net: nn.Module, shape: Sequence[int]) -> int:
+    """How many outputs the network has for one input of a shape; refuses a shape that it does not take.
+
+    >>> count_outputs(nn.Linear(4, 3), (4,))
+    3
+    """
+    try:
+        with borrow_network(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():
+            fed = fit_batch(_read_batch(torch.zeros(1, *shape)), next(net.parameters(), torch.empty(0)))
+            outputs = call(fed.inputs)
+            with suppress(UsageError):
+                outputs = find_logits(outputs)
+    except Exception as error:  # whatever the user's own code raises
+        sides, reason = ",".join(map(str, shape)), show_line(f"{type(error).__name__}: {error}")
+        raise UsageError(f"the network does not take inputs of shape {sides}: {reason}") from None
+    if not isinstance(outputs, Tensor) or outputs.ndim < 2:
+        got = f"a tensor of shape {tuple(outputs.shape)}" if isinstance(outputs, Tensor) else type(outputs).__name__
+        raise UsageError(f"the network must return a tensor (examples, classes), not {got}: wrap it")
+    return outputs.shape[1]
 
 
 def find_logits(outputs: Any) -> Tensor:

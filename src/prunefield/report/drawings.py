@@ -1,26 +1,14 @@
-"""Figures and tables as files: SVG and PDF with editable text, CSV."""
+"""Figures and tables of items as files: SVG, PDF and CSV."""
 
-import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from prunefield.core.figures import STYLE, encode
 from prunefield.core.files import make_folder, write_whole
 from prunefield.report.ledger import Finding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-# The same figure gives the same file: no date, and identifiers that do not depend on chance.
-STYLE: dict[Any, Any] = {
-    "text.parse_math": False,  # names of layers are no formulas
-    "svg.fonttype": "none",
-    "svg.hashsalt": "prunefield",
-    "pdf.fonttype": 42,
-    "font.size": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-}
 
 
 def draw(finding: Finding) -> "Figure":
@@ -36,25 +24,6 @@ def draw(finding: Finding) -> "Figure":
                 left, bottom, width, height = axes.get_position(original=True).bounds
                 axes.set_position((round(left, 6), round(bottom, 6), round(width, 6), round(height, 6)))
         return figure
-
-
-def encode(figure: "Figure", suffix: str) -> bytes:
-    """A figure as the bytes of an `svg`, `pdf` or `png` file."""
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.backends.backend_pdf import FigureCanvasPdf
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-
-    buffer = io.BytesIO()
-    figure.set_dpi(150)
-    with matplotlib.rc_context(STYLE):  # `savefig` would draw everything once more before it prints
-        if suffix == "svg":
-            FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None})
-        elif suffix == "pdf":
-            FigureCanvasPdf(figure).print_pdf(buffer, metadata={"CreationDate": None})
-        else:
-            FigureCanvasAgg(figure).print_png(buffer)
-    return buffer.getvalue()
 
 
 def csv(finding: Finding) -> str:

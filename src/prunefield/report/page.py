@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import prunefield
+from prunefield.core.figures import encode
 from prunefield.core.files import write_whole
 from prunefield.lab.store import Store
-from prunefield.report.drawings import csv, draw, encode
+from prunefield.report.drawings import csv, draw
 from prunefield.report.ledger import Finding
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from prunefield.measures.flops import count_flops
+from prunefield.modules.flops import count_flops
 from prunefield.networks import Network
 from prunefield.training.recipe import Recipe
 

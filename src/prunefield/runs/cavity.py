@@ -10,7 +10,7 @@ from torch import Tensor
 from prunefield.core import seeds
 from prunefield.core.plugin import Nested
 from prunefield.measures.cavity import COLUMNS, score_weights
-from prunefield.pruning import rounds as prune
+from prunefield.pruning.rounds import count_lifetimes
 from prunefield.runs import Record, Run, State, Value
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.runs.kurtosis import rewound_weight
@@ -58,7 +58,7 @@ class Cavity(Run):
         start = records[0].tensors[f"rewind:{NAME}"]
         folded = rewound_weight(imp, records[0].tensors)
         masks = {method: read_masks(imp, records, method) for method in ("imp", "oneshot")}
-        fates = {method: prune.lifetimes(kept)[NAME].long() + 1 for method, kept in masks.items()}
+        fates = {method: count_lifetimes(kept)[NAME].long() + 1 for method, kept in masks.items()}
         for place, n in enumerate(self._rounds):
             if state.values.get("place", 0) > place:
                 continue

@@ -13,7 +13,15 @@ from prunefield.core import seeds
 from prunefield.core.errors import UsageError
 from prunefield.masks.mask import Mask, pack, unpack
 from prunefield.networks.fcn import Fcn, FcnModule, Init
-from prunefield.pruning import rounds as prune
+from prunefield.pruning.rounds import (
+    compute_removed,
+    count_lifetimes,
+    draw_random_masks,
+    keep_magnitudes,
+    make_oneshot_masks,
+    pool_parameters,
+    select_round,
+)
 from prunefield.runs import Record, Run, State
 from prunefield.tasks import Batch, Task
 from prunefield.tasks.leaves import Leaves
@@ -32,11 +40,12 @@ class Imp(Run):
     are pruned, weights and biases together; the output layer and batch norm are not. Record n holds the mask m(n),
     packed, and the accuracy after training with it, on held-out images and (`train_accuracy`) on the first ones that
     round 0 trains on; the last round only gives its mask, so its accuracies are None. Record 0 also holds θ(rewind)
-    (`rewind:…`) and when one-shot pruning of the dense θ(T) removes each entry (`oneshot:…`, see `rounds.lifetimes`).
-    `read_masks` unpacks all three kinds of masks. With `images`, that number of training images is drawn once and kept
-    in memory as float32, and every batch is sampled from them with replacement (two draws of a data set may be the same
-    image). Random labels are uniform and independent of the image; they are fixed for each image where `images` is set,
-    otherwise each draw has a new one, so that nothing can be learnt. Held-out labels remain the true ones.
+    (`rewind:…`) and when one-shot pruning of the dense θ(T) removes each entry (`oneshot:…`, see
+    `rounds.count_lifetimes`). `read_masks` unpacks all three kinds of masks. With `images`, that number of training
+    images is drawn once and kept in memory as float32, and every batch is sampled from them with replacement (two draws
+    of a data set may be the same image). Random labels are uniform and independent of the image; they are fixed for
+    each image where `images` is set, otherwise each draw has a new one, so that nothing can be learnt. Held-out labels
+    remain the true ones.
     """
 
     version: ClassVar[int] = 2  # steps are computed by hand, which rounds differently from autograd
@@ -63,7 +72,9 @@ class Imp(Run):
     fraction: float = Field(
         default=0.3, gt=0, lt=1, description="fraction of the remaining entries that each round removes"
     )
-    scope: prune.Scope = Field(default="layer", description="one threshold per layer, or one for all layers")
+    scope: Literal["layer", "global"] = Field(
+        default="layer", description="one threshold per layer, or one for all layers"
+    )
     held_out: int = Field(default=2_000, ge=1, description="number of images for each accuracy (held-out and training)")
     seed: int = Field(default=0, ge=0, description="seed of weights and images")
 
@@ -81,7 +92,7 @@ class Imp(Run):
     @property
     def pools(self) -> list[list[str]]:
         """The names of the parameters that share a threshold."""
-        return prune.pools([f"layers.{index}" for index in range(len(self.hidden))], self.scope)
+        return pool_parameters([f"layers.{index}" for index in range(len(self.hidden))], self.scope)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -129,8 +140,8 @@ class Imp(Run):
             record = self._record(n, masks, accuracy(net, test), accuracy(net, seen))
             if n == 0:
                 record.tensors.update(self._dense(net, rewound))
-            kept = prune.prune(
-                dict(net.named_parameters()), self.pools, prune.removed_after(n + 1, self.fraction), masks
+            kept = keep_magnitudes(
+                dict(net.named_parameters()), self.pools, compute_removed(n + 1, self.fraction), masks
             )
             for name, mask in kept.items():
                 masks[name].copy_(mask)
@@ -196,7 +207,7 @@ class Imp(Run):
 
     def _dense(self, net: FcnModule, rewound: FcnModule) -> dict[str, Tensor]:
         trained = dict(net.named_parameters())
-        lifetimes = prune.lifetimes(prune.oneshot(trained, self.pools, self.rounds, self.fraction))
+        lifetimes = count_lifetimes(make_oneshot_masks(trained, self.pools, self.rounds, self.fraction))
         start = {f"rewind:{name}": item.detach().cpu().clone() for name, item in rewound.state_dict().items()}
         return start | {f"oneshot:{name}": item.cpu() for name, item in lifetimes.items()}
 
@@ -212,6 +223,6 @@ def read_masks(run: Imp, records: Sequence[Record], method: Method) -> list[Mask
         return [Mask({name: unpack(*item) for name, item in items.items()}) for items in packed]
     if method == "oneshot":
         lifetimes = {name: records[0].tensors[f"oneshot:{name}"] for name in run.shapes}
-        return [prune.alive(lifetimes, n) for n in range(run.rounds + 1)]
+        return [select_round(lifetimes, n) for n in range(run.rounds + 1)]
     stream = seeds.generator(run.seed, "random masks")
-    return prune.random(run.shapes, run.pools, run.rounds, run.fraction, generator=stream)
+    return draw_random_masks(run.shapes, run.pools, run.rounds, run.fraction, generator=stream)

@@ -15,7 +15,8 @@ from prunefield.masks.mask import Mask, unpack
 from prunefield.masks.selection import Reduction
 from prunefield.measures.collapse import find_collapse
 from prunefield.networks import Network
-from prunefield.pruning.schedules import Sampling, Schedule, shrink
+from prunefield.pruning.iterations import Sampling, prune
+from prunefield.pruning.schedules import Schedule
 from prunefield.runs import Record, Run, State
 from prunefield.runs._cost import measure, passes
 from prunefield.runs._cost import train as train_seconds
@@ -133,7 +134,7 @@ class Pruned(Run):
         how["check"] = False  # record 0 says what collapsed
         with warnings.catch_warnings(record=True) as topped_up:
             warnings.simplefilter("always")
-            mask = shrink(net, self.score, self.density, self._inputs(pool), generator=stream, mask=old, **how)
+            mask = prune(net, self.score, self.density, self._inputs(pool), generator=stream, start=old, **how)
         scores = self._scores(net, pool) if self.shown else {}
         if last:
             net.load_state_dict({key: last[f"start:{key}"] for key in net.state_dict()})

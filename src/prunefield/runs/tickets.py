@@ -11,7 +11,7 @@ from prunefield.core.errors import UsageError
 from prunefield.masks.mask import Mask, pack
 from prunefield.masks.selection import Scope
 from prunefield.networks import Network
-from prunefield.pruning.schedules import plan
+from prunefield.pruning.schedules import plan_densities
 from prunefield.runs import Record, Run, State
 from prunefield.runs._cost import passes
 from prunefield.runs._cost import train as train_seconds
@@ -122,7 +122,7 @@ class Tickets(Run):
             if names and density is not None:
                 part = {name: scores[name] for name in names}
                 within = Mask({name: mask[name] for name in names})
-                kept |= Mask.keep(part, plan(density, self.levels)[level], scope=self.scope, within=within)
+                kept |= Mask.keep(part, plan_densities(density, self.levels)[level], scope=self.scope, start=within)
         return Mask({name: kept[name] for name in scores})
 
 

@@ -22,7 +22,7 @@ Names = Annotated[
 class Score(Plugin):
     """A rule that rates the weights of any `nn.Module` and leaves the module as it was.
 
-    `iterations` is the default number of score-and-prune iterations of `schedules.shrink`.
+    `iterations` is the default number of score-and-prune iterations of `prune`.
     """
 
     family: ClassVar[str] = "scores"

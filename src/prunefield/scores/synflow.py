@@ -32,7 +32,7 @@ class Synflow(Score):
     θ is every tensor of the network, including biases and buffers. From the batches it takes the shape of an input or,
     with `inputs="batch"`, the absolute values |x| of the inputs: ones, χ or ‖X_(i)‖. Tokens and other integers are
     those of the first example. Normalisations pass the flow on (`modules.flow`). In a net of ReLU layers without
-    biases the scores of each layer have the same sum R. One call is one iteration; `schedules.shrink` makes 100.
+    biases the scores of each layer have the same sum R. One call is one iteration; `prune` makes 100.
 
     >>> net = nn.Linear(2, 1)
     >>> scores = Synflow(shape=(2,))(net, generator=torch.Generator())

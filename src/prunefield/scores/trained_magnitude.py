@@ -33,7 +33,7 @@ class TrainedMagnitude(Score):
     """|w| after training a copy on the batches: the ranking of IMP, bar2023, Table 2 and Section 8.
 
     The batches form one set of examples, which `recipe` divides into its own batches. A weight that is zero counts as
-    pruned and stays zero. One call is one level of IMP; `schedules.shrink` with L iterations is IMP in L levels that
+    pruned and stays zero. One call is one level of IMP; `prune` with L iterations is IMP in L levels that
     rewinds to the weights of the given network.
 
     >>> net = nn.Linear(1, 2, bias=False)

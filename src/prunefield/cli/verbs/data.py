@@ -13,7 +13,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from prunefield.cli.options import add_json, print_json, settings_of
+from prunefield.cli.options import add_json, print_json
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.names import modules, summary
 
@@ -158,7 +158,7 @@ def draw(args: Namespace) -> int:
             f"data draw takes one NAME[,KEY=VALUE…] and at least one example of each kind (got {len(args.names)} "
             f"names, --train {args.train} and --test {args.test})"
         )
-    task = Task.parse(settings_of(args.names[0]))
+    task = Task.parse(args.names[0])
     check_demand(f"--train {args.train} --test {args.test}", 8 * (args.train + args.test) * prod(task.shape))
     parts = {"": (task.sample, args.train), "_test": (task.held_out, args.test)}
     arrays = {}

@@ -6,15 +6,15 @@ import torch
 from torch import Tensor, nn
 
 from prunefield.modules.borrowing import borrow_network
-from prunefield.modules.calls import find_logits
+from prunefield.modules.calls import Data, call_network, find_logits, fit_batch, read_batches, take_batches
 from prunefield.modules.naming import LAYERS, walk_modules
 
 
-def count_flops(net: nn.Module, x: Tensor, mask: Mapping[str, Tensor] | None = None) -> dict[str, int]:
-    """2·(kept weights)·(output positions) of each layer for the inputs `x`, by hooks on one forward pass.
+def count_flops(net: nn.Module, data: Data, mask: Mapping[str, Tensor] | None = None) -> dict[str, int]:
+    """2·(kept weights)·(output positions) of each layer's weight for the first batch, by hooks on one forward pass.
 
-    Layers that the mask does not name are dense. Biases, normalisations and activations are not counted. Hardware need
-    not run faster by the same factor.
+    Data are what `prune` takes, often just inputs. Layers that the mask does not name are dense. Biases, normalisations
+    and activations are not counted. Hardware need not run faster by the same factor.
 
     >>> count_flops(nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(16, 2)), torch.ones(1, 1, 4, 4))
     {'0.weight': 288, '2.weight': 64}
@@ -33,9 +33,11 @@ def count_flops(net: nn.Module, x: Tensor, mask: Mapping[str, Tensor] | None = N
         layer: name for name, layer in reversed(walk_modules(net)) if isinstance(layer, LAYERS)
     }  # under its first name
     handles = [follow(f"{name}.weight" if name else "weight", layer) for layer, name in layers.items()]
+    fed = read_batches(take_batches(data, "shape", generator=torch.Generator()))[0]
+    fed = fit_batch(fed, next(net.parameters(), torch.empty(0)))
     try:
         with borrow_network(net, {}, "eval", torch.Generator()) as (call, _), torch.no_grad():
-            call(x)
+            call_network(call, fed)
     finally:
         for handle in handles:
             handle.remove()

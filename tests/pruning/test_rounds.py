@@ -7,12 +7,20 @@ import torch
 
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import keep_largest
-from prunefield.pruning import rounds as prune
+from prunefield.pruning.rounds import (
+    compute_removed,
+    count_lifetimes,
+    draw_random_masks,
+    keep_magnitudes,
+    make_oneshot_masks,
+    pool_parameters,
+    select_round,
+)
 
 # The fact sheet's table for 3072:1024:1024: pools of 3,146,752 and 1,049,600 entries.
 KEPT_1 = (3146752, 2202727, 1541909, 1079336, 755536, 528875, 370213, 259149, 181404, 126983, 88888)
 KEPT_2 = (1049600, 734720, 514304, 360013, 252009, 176407, 123485, 86440, 60508, 42356, 29649)
-POOLS = prune.pools(["layers.0", "layers.1"], "layer")
+POOLS = pool_parameters(["layers.0", "layers.1"], "layer")
 SHAPES = {"layers.0.weight": (20, 30), "layers.0.bias": (20,), "layers.1.weight": (10, 20), "layers.1.bias": (10,)}
 
 
@@ -25,14 +33,14 @@ def test_counts_of_the_papers_net(kept):
     scores = {"w": torch.rand(kept[0], generator=generator(0, "scores"))}
     mask = None
     for n, expected in enumerate(kept):
-        mask = prune.prune(scores, [["w"]], prune.removed_after(n, 0.3), mask)
+        mask = keep_magnitudes(scores, [["w"]], compute_removed(n, 0.3), mask)
         assert mask.counts()["w"] == expected
 
 
 def test_it_is_the_reference_rule_where_no_two_magnitudes_are_equal():
     # Keep what is at least the sorted value at index int(r·len), weights and biases of a layer together.
     table = values(0)
-    mask = prune.prune(table, POOLS, 0.51)
+    mask = keep_magnitudes(table, POOLS, 0.51)
     for names in POOLS:
         pool = torch.cat([table[name].abs().flatten() for name in names])
         threshold = pool.sort().values[int(0.51 * len(pool))]
@@ -50,16 +58,16 @@ def test_ties_go_by_index(count):
 
 def test_what_is_pruned_stays_pruned_even_if_kept_weights_are_zero():
     table = {"w": torch.zeros(10)}
-    first = prune.prune(table, [["w"]], 0.5)
+    first = keep_magnitudes(table, [["w"]], 0.5)
     old = {"w": ~first["w"]}
-    again = prune.prune(table, [["w"]], 0.7, old)
+    again = keep_magnitudes(table, [["w"]], 0.7, old)
     assert again.counts()["w"] == 3
     assert not (again["w"] & ~old["w"]).any()
 
 
 def test_oneshot_and_random_masks_are_nested_with_the_same_counts():
-    one = prune.oneshot(values(1), POOLS, 6, 0.3)
-    chance = prune.random(SHAPES, POOLS, 6, 0.3, generator=generator(0, "masks"))
+    one = make_oneshot_masks(values(1), POOLS, 6, 0.3)
+    chance = draw_random_masks(SHAPES, POOLS, 6, 0.3, generator=generator(0, "masks"))
     for masks in (one, chance):
         for before, after in pairwise(masks):
             assert all(not (after[name] & ~before[name]).any() for name in SHAPES)
@@ -71,25 +79,30 @@ def test_oneshot_and_random_masks_are_nested_with_the_same_counts():
 def test_the_first_round_of_imp_is_oneshot_pruning():
     table = values(2)
     everything = {name: torch.ones(shape, dtype=torch.bool) for name, shape in SHAPES.items()}
-    assert prune.prune(table, POOLS, prune.removed_after(1, 0.3), everything) == prune.oneshot(table, POOLS, 1, 0.3)[1]
+    assert (
+        keep_magnitudes(table, POOLS, compute_removed(1, 0.3), everything)
+        == make_oneshot_masks(table, POOLS, 1, 0.3)[1]
+    )
 
 
 def test_random_masks_are_uniform():
-    chance = [prune.random({"w": (10,)}, [["w"]], 1, 0.3, generator=generator(s, "m"))[1]["w"] for s in range(2000)]
+    chance = [
+        draw_random_masks({"w": (10,)}, [["w"]], 1, 0.3, generator=generator(s, "m"))[1]["w"] for s in range(2000)
+    ]
     share = torch.stack(chance).double().mean(0)
     assert (share - 0.7).abs().max() < 5 * (0.7 * 0.3 / 2000) ** 0.5
 
 
 def test_lifetimes_hold_all_nested_masks():
-    masks = prune.oneshot(values(3), POOLS, 5, 0.4)
-    lifetimes = prune.lifetimes(masks)
+    masks = make_oneshot_masks(values(3), POOLS, 5, 0.4)
+    lifetimes = count_lifetimes(masks)
     assert all(item.dtype == torch.uint8 for item in lifetimes.values())
-    assert [prune.alive(lifetimes, n) for n in range(6)] == masks
+    assert [select_round(lifetimes, n) for n in range(6)] == masks
 
 
 def test_a_global_scope_has_one_threshold():
     table = values(4)
-    mask = prune.prune(table, prune.pools(["layers.0", "layers.1"], "global"), 0.9)
+    mask = keep_magnitudes(table, pool_parameters(["layers.0", "layers.1"], "global"), 0.9)
     kept = torch.cat([table[name].abs()[mask[name]] for name in SHAPES])
     lost = torch.cat([table[name].abs()[~mask[name]] for name in SHAPES])
     assert kept.min() > lost.max()
