@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-slow fuzz lint bench docs venv clean
+.PHONY: help demo test test-slow fuzz lint bench docs publish venv clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -29,7 +29,11 @@ bench: .venv/ready  ## speed and memory as ratios measured in one run: make benc
 	$(BIN)/python -m benchmarks $(NAMES)
 
 docs: .venv/docs  ## the documentation as a site in site/
+	$(BIN)/python docs/results.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+publish: .venv/ready  ## ship what a store has found, and fill the tables of the docs: make publish STORE=DIR SCALE=laptop
+	$(BIN)/python docs/results.py $(if $(STORE),--publish $(STORE)) $(if $(SCALE),--scale $(SCALE))
 
 venv: .venv/ready  ## the virtual environment alone
 

@@ -1,8 +1,8 @@
-"""Benchmarks: ratios against what a user would write instead and against the limit of the hardware, in one run.
+"""Benchmarks: ratios to what a user would write instead and to the limit of the hardware, measured in one run.
 
 `python -m benchmarks [NAME ...] [--json]`. A benchmark is one file here with a function `cases()` that yields `Case`s.
-Ours, the peer and the limit are timed in turn in the same process, and the best of several rounds counts, so that
-the ratios mean the same on every machine; the seconds do not.
+Ours, the peer and the limit are timed in turn in the same process, and the best of several rounds counts, so ratios
+can be compared between machines; seconds cannot.
 """
 
 import gc
@@ -14,9 +14,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Case:
-    """What to time: `ours`, and a `peer` or a `limit` or both, each with a word for what it is.
+    """What to time: `ours`, and a `peer`, a `limit` or both, each with a name.
 
-    Work that returns a float has timed itself.
+    A function that returns a float has timed itself.
     """
 
     case: str
@@ -30,13 +30,13 @@ class Case:
 
 
 def peak_mb() -> float:
-    """The greatest memory of this process so far; `getrusage` would count that of the process that started it, too."""
+    """The peak memory of this process so far; `getrusage` would include that of its parent."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 def measure_case(name: str, case: Case) -> dict[str, object]:
-    """One row: the best times of a case, their ratios and the greatest memory of the process so far."""
+    """One row: the best times of a case, their ratios and the peak memory of the process so far."""
     best = dict.fromkeys(("ours", "peer", "limit"), float("inf"))
     for _ in range(case.rounds):
         for key in best:

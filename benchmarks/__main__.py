@@ -1,4 +1,4 @@
-"""Runs benchmarks: all, or those named."""
+"""Runs all benchmarks, or the named ones."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""The memory of scoring a network: its tensors at their peak, against 4 × the parameters and the activations."""
+"""The memory of scoring a network: the peak of its tensors, relative to 4 × parameters + activations."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,12 +28,12 @@ def memory_cases(score: Score, images: int, how: str = "") -> Iterator[Case]:
 
 
 def measure_peak(score: Score, name: str, images: int) -> float:
-    """The parameters and the most that the tensors made by scoring take at a time; what libraries keep is not in it."""
+    """The parameters plus the peak of the tensors created by scoring, in MB, without buffers of libraries."""
     net, generator = NETS[name](), torch.Generator().manual_seed(0)
     batch = draw_images(images, generator)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
         score(net, [batch], generator=generator)
-    profiler: Any = found.profiler  # its results have no types
+    profiler: Any = found.profiler  # its results are untyped
     events = [event for event in profiler.kineto_results.events() if event.name() == "[memory]"]
     held = most = sum(item.nbytes for item in net.parameters())
     for event in sorted(events, key=lambda event: event.start_ns()):

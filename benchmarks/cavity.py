@@ -1,9 +1,9 @@
-"""Cavity scores of all weights: against their own matrix products, and against taking each weight away.
+"""Cavity scores of all weights, relative to their matrix products and to removing each weight.
 
 The limit is the forward product and the four moments, in the fastest of several block shapes, which the first round
-finds. The peer takes away all weights of a unit at once, image by image, λ − w x, and computes the kurtosis of the
-result, vectorised, in float32; it is timed for one unit and one class and scaled up. Masks of few weights, further
-columns and a class of very many images have rows of their own.
+finds. The peer removes each weight of a unit, λ − w x, and computes the kurtosis of the result, vectorised, in float32;
+it is timed for one unit and one class and scaled up. Sparse masks, further columns and a class of very many images have
+rows of their own.
 """
 
 import time
@@ -15,10 +15,10 @@ from benchmarks import Case
 from prunefield.measures.cavity import COLUMNS, score_weights
 
 UNITS, INPUTS, CLASSES, IMAGES = 1024, 3072, 100, 50
-FEW = 256  # units of the rows on densities and columns, so that all rows together take less than four minutes
+FEW = 256  # units in the rows on densities and columns, so that all rows take less than four minutes
 REPEATS = 50
-SHAPES = ((128, 512), (256, 512), (256, 1024), (1024, 3072))  # blocks of units and inputs in which products are timed
-FASTEST: dict[tuple[int, ...], tuple[int, int]] = {}  # of them, for each size: all are timed once, then only this one
+SHAPES = ((128, 512), (256, 512), (256, 1024), (1024, 3072))  # blocks of units and inputs for which products are timed
+FASTEST: dict[tuple[int, ...], tuple[int, int]] = {}  # the fastest block for each size, after all have been timed once
 
 
 def cases() -> Iterator[Case]:
@@ -74,7 +74,7 @@ def draw_examples(units: int, classes: int, images: int) -> tuple[torch.Tensor, 
 
 
 def time_products(weight: torch.Tensor, x: torch.Tensor, classes: int) -> float:
-    """The seconds of the forward product and of those of the moments; the numbers do not matter."""
+    """The seconds of the forward product and of the products for the moments; the values do not matter."""
     begin = time.perf_counter()
     u = weight @ x.T
     forward = time.perf_counter() - begin
@@ -99,7 +99,7 @@ def time_blocks(u: torch.Tensor, x: torch.Tensor, n: int, units: int, inputs: in
 
 
 def time_removal(weight: torch.Tensor, x: torch.Tensor) -> float:
-    """The seconds of one unit and one class."""
+    """The seconds for one unit and one class."""
     centred = x - x.mean(0)
     values = centred @ weight[0]
     begin = time.perf_counter()

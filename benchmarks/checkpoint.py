@@ -1,6 +1,6 @@
-"""What safe points cost a run: all of its time, against its time without the writing of safe points.
+"""The cost of safe points: the time of a run relative to its time without writing them.
 
-Both come from the same execution: the difference of two executions would be lost in the noise of the machine.
+Both come from the same execution, because the difference of two executions would be lost in the noise.
 """
 
 import tempfile

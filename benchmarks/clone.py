@@ -1,8 +1,8 @@
-"""The Gaussian clone of one class of 100 images: against numpy's multivariate normal, and against its parts alone.
+"""The Gaussian clone of one class of 100 images, relative to numpy's multivariate normal and to its own steps.
 
-The peer gets the covariance ready-made and draws the three channels one after the other; most of its time is the
-factorisation, which numpy repeats in each call. The limit is what cannot be saved: the random numbers, and one product
-of them with the images for each channel.
+The peer is given the covariance and draws the three channels one by one; most of its time is the factorisation, which
+numpy repeats in each call. The limit is what cannot be avoided: the random numbers, and their product with the images
+for each channel.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""One neuron from many initialisations: against drawing its Gaussian numbers alone, and against a loop over neurons.
+"""One neuron from many initialisations, relative to drawing its Gaussian numbers alone and to a loop over neurons.
 
-The limit is `torch.randn` in float64, as many numbers as the run needs, batch by batch. The peer is what one would
-write first: one neuron after the other, each with data of its own, drawn by numpy with the dense square root of Σ
-(made once for each class), squashed by scipy's erf. It is timed for one neuron and 200 steps and scaled up.
+The limit is `torch.randn` in float64 for all numbers that the run needs, batch by batch. The peer is the obvious
+program: one neuron after another, each with its own data, drawn by numpy with the dense square root of Σ (computed once
+for each class) and squashed by scipy's erf. It is timed for one neuron and 200 steps and scaled up.
 """
 
 import time
@@ -58,7 +58,7 @@ def cases() -> Iterator[Case]:
 
 def make_run(size: int, inits: int, batch: int, steps: int) -> Neuron:
     task = Nlgp(g=GAIN, size=size)
-    task.sample(2, generator=torch.Generator())  # makes the square roots, which all runs share
+    task.sample(2, generator=torch.Generator())  # computes the square roots, which all runs share
     return Neuron(task=task, inits=inits, batch=batch, steps=steps, record_every=100)
 
 
@@ -68,7 +68,7 @@ def exhaust_run(run: Neuron) -> None:
 
 
 def measure_process(run: Neuron) -> float:
-    """The greatest memory, in MB, of a process of its own that keeps no records."""
+    """The peak memory, in MB, of a separate process that keeps no records."""
     import subprocess
     import sys
 
@@ -85,14 +85,14 @@ print(peak_mb())
 
 
 def draw_numbers(run: Neuron) -> None:
-    """As many numbers as the run draws, which takes one batch more than its steps for the last loss."""
+    """Draws as many numbers as the run, which uses one more batch than it has steps, for the last loss."""
     generator = torch.Generator().manual_seed(0)
     for _ in range(run.steps + 1):
         torch.randn(run.batch, run.task.size, dtype=torch.float64, generator=generator)
 
 
 def train_by_numpy(steps: int) -> float:
-    """The seconds of one neuron in numpy."""
+    """The seconds for one neuron in numpy."""
     from scipy.linalg import sqrtm
     from scipy.special import erf
 

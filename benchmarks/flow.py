@@ -1,6 +1,6 @@
-"""The flow of Eq. 5 with the exact amplifier, against scipy's own cost for a linear right-hand side of that size.
+"""The flow of Eq. 5 with the exact amplifier, relative to scipy's own cost for a linear right-hand side of that size.
 
-The table of φ is made once for a law and kept; what the first integration pays for it is a case of its own.
+The table of φ is made once for a law and kept; its cost in the first integration is a separate case.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The score `grasp` of ResNet-20 on one batch and on two against the gradient of the same loss alone."""
+"""The score `grasp` of ResNet-20 on one and two batches, relative to the gradient of the same loss."""
 
 from collections.abc import Iterator
 

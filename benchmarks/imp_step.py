@@ -1,9 +1,9 @@
-"""One update of a fully connected net with batch norm: against a loop with torch's own pruning, and its products alone.
+"""One update of a fully connected net, relative to a loop with torch's own pruning and to its matrix products.
 
-The peer is what one would write: `nn.BatchNorm1d` and `nn.Linear` in a `nn.Sequential`, the hidden layers' weights and
-biases pruned by `torch.nn.utils.prune` with masks of ones, `torch.optim.SGD`. The limit is the update's matrix products
-alone, with the same shapes: forward, gradients of weights, gradients of inputs (of the first layer only where batch
-norm asks for them). Both sides are given the batch; each timing is the mean of ten updates.
+The peer is what a user would write: `nn.BatchNorm1d` and `nn.Linear` in a `nn.Sequential`, the hidden layers' weights
+and biases pruned by `torch.nn.utils.prune` with masks of ones, `torch.optim.SGD`. The limit is the update's matrix
+products alone, with the same shapes: forward, gradients of weights, gradients of inputs (of the first layer only if
+batch norm needs them). Both are given the batch; each timing is the mean of ten updates.
 """
 
 from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ def make_update_case(widths: tuple[int, ...], *, batch_norm: bool, density: floa
 
 
 def time_updates(update: Callable[[], object]) -> Callable[[], float]:
-    """The mean seconds of an update, after one that is not timed."""
+    """The mean seconds of an update, after one untimed update."""
     from time import perf_counter
 
     def timed() -> float:

@@ -1,4 +1,4 @@
-"""Exact Ising samples against a Markov chain that comes close to the same law."""
+"""Exact Ising samples, relative to a Markov chain that approximates the same law."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ NUMBER = 20_000
 
 
 def cases() -> Iterator[Case]:
-    """Both draw in float64 in the same process; 50 sweeps is what the authors use in training."""
+    """Both draw in float64 in the same process; the authors use 50 sweeps in training."""
     labels = torch.ones(NUMBER, dtype=torch.int64)  # J = 0.7
     exact, chain = Ising(), Ising(sampler="gibbs", sweeps=50)
     stream = torch.Generator().manual_seed(0)

@@ -1,7 +1,7 @@
-"""Masks from scores alone, sampled and kept, against `torch.topk`; `torch.multinomial` ends at 2²⁴ scores.
+"""Masks from scores, sampled and kept, relative to `torch.topk`; `torch.multinomial` is limited to 2²⁴ scores.
 
-The cost against the number of scores, 10⁴ to 10⁸, is in the other rows: their peer is ten times the time of a tenth as
-many scores, so that a ratio of 1 is a linear cost. That mask files have one bit a weight is a test.
+The other rows show the cost for 10⁴ to 10⁸ scores: their peer is ten times the time for a tenth of the scores, so a
+ratio of 1 means linear cost.
 """
 
 import time
@@ -40,7 +40,7 @@ def cases() -> Iterator[Case]:
 
 
 def time_tenth(work: Callable[[torch.Tensor], None], scores: torch.Tensor) -> float:
-    """Ten times the seconds that a tenth of the scores takes."""
+    """Ten times the seconds for a tenth of the scores."""
     begin = time.perf_counter()
     work(scores[: len(scores) // 10])
     return 10 * (time.perf_counter() - begin)

@@ -1,4 +1,4 @@
-"""The score `snip` of ResNet-20 on one batch against the gradient of its loss alone."""
+"""The score `snip` of ResNet-20 on one batch, relative to the gradient of its loss."""
 
 from collections.abc import Iterator
 

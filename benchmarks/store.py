@@ -1,6 +1,6 @@
-"""Listing the runs of a large store: processor time of the whole command, against that of reading one file of each.
+"""Listing the runs of a large store: processor time of the command, relative to reading one file of each run.
 
-The folders are hard links to the files of one finished run, so that they need no space.
+The folders contain hard links to the files of one finished run, so they need no space.
 """
 
 import os
@@ -17,7 +17,7 @@ from prunefield.lab.store import Store
 from prunefield.runs.sketch import Sketch
 
 READ = "import pathlib, sys\nfor path in sorted(pathlib.Path(sys.argv[1]).iterdir()): (path / 'made.json').read_bytes()"
-LINKS = 10_000  # of one file; a file system allows no more than a few ten thousand
+LINKS = 10_000  # to one file; file systems allow only a few tens of thousands
 
 
 def cases() -> Iterator[Case]:
@@ -30,7 +30,7 @@ def cases() -> Iterator[Case]:
             made = count
             yield Case(
                 f"list {count:,} runs",
-                _time_command([sys.executable, "-m", "prunefield", "runs", "list", "--json", "--out", folder]),
+                _time_command([sys.executable, "-m", "prunefield", "runs", "list", "--json", "--store", folder]),
                 limit=_time_command([sys.executable, "-c", READ, str(store.root / "runs")]),
                 limit_name="read one file of each",
                 rounds=2,
@@ -39,7 +39,7 @@ def cases() -> Iterator[Case]:
 
 
 def _link_runs(store: Store, template: str, numbers: range) -> None:
-    """Finished runs with these numbers."""
+    """Creates finished runs with these numbers."""
     runs = os.path.join(store.root, "runs")
     files = {path.name: path.read_bytes() for path in Path(runs, template).iterdir()}
     for first in range(numbers.start, numbers.stop, LINKS):

@@ -1,4 +1,4 @@
-"""SynFlow's 100 iterations, from the network to the mask, against 100 bare forward and backward passes on one input."""
+"""SynFlow's 100 iterations, from network to mask, relative to 100 bare forward and backward passes on one input."""
 
 from collections.abc import Iterator
 

@@ -1,8 +1,8 @@
-"""Widths of 1024 masks of 3×32×32: against a loop of `scipy.optimize.curve_fit`.
+"""Widths of 1024 masks of 3×32×32, relative to a loop of `scipy.optimize.curve_fit`.
 
 The peer fits the same function of three parameters to the same S(d), from the same two starts, and takes the better
-fit; it is timed for 16 masks and scaled up. S(d) itself, which the peer is given, is part of our time. The same widths
-to 1e-3: `tests/measure/test_widths_measure.py`.
+fit; it is timed for 16 masks and scaled up. S(d) is part of our time but is given to the peer. The
+widths agree to 1e-3: `tests/measures/test_widths_measure.py`.
 """
 
 import time
@@ -31,7 +31,7 @@ def cases() -> Iterator[Case]:
 
 
 def draw_masks(density: float) -> torch.Tensor:
-    """Masks whose density falls off around a centre, as those of trained nets do, over a floor of chance."""
+    """Masks whose density falls off around a centre, as in trained nets, plus random entries."""
     stream = torch.Generator().manual_seed(0)
     centre = 6 + 20 * torch.rand(MASKS, 2, 1, generator=stream)
     along = torch.exp(-((torch.arange(32) - centre) ** 2) / 50)
@@ -41,7 +41,7 @@ def draw_masks(density: float) -> torch.Tensor:
 
 
 def fit_by_scipy(masks: torch.Tensor) -> float:
-    """The seconds of the fits by scipy."""
+    """The seconds for the fits by scipy."""
     from scipy.optimize import curve_fit
 
     dy, dx = np.mgrid[-31:32, -31:32]

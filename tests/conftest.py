@@ -1,4 +1,4 @@
-"""What the tests share: the package `toy` of another author, and the three papers at smoke scale, run once."""
+"""What the tests share: the package `toy` of another author, and a store of the papers' runs at smoke scale."""
 
 import os
 import sys
@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("untimed", deadline=None)  # a loaded machine is no failure
-settings.load_profile("untimed")
+# The same examples every time. To look for new ones: pytest --hypothesis-profile=search
+settings.register_profile("same", deadline=None, derandomize=True)  # no deadline: a loaded machine is no failure
+settings.register_profile("search", deadline=None, max_examples=2000, print_blob=True)
+settings.load_profile("same")
 
 EXTENSION = str(Path(__file__).parent / "extension")
 sys.path.insert(0, EXTENSION)
@@ -51,18 +53,20 @@ def store(tmp_path):
 
 @pytest.fixture(scope="session")
 def smoke(tmp_path_factory):
-    """A store with all items at smoke scale. Processes of pytest-xdist share it: the store keeps them apart."""
-    from prunefield.engines.local import Local
-    from prunefield.lab.execution import carry_out
+    """A store that executes a run when it is first asked for: a test waits for the runs of its own item alone.
+
+    Processes of pytest-xdist share it; a run that another process is executing is waited for.
+    """
+    from prunefield.lab.execution import obtain
     from prunefield.lab.store import Store
-    from prunefield.report.ledger import items
 
     base = tmp_path_factory.getbasetemp()
     shared = Store((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "smoke")
-    runs = [run for item in items() for run in item.runs("smoke")]
-    # Each process begins with a part of its own: all in one order would wait for each other's runs.
-    first = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    part = runs[first :: int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))]
-    failures = carry_out(shared, part, Local(jobs=1)) | carry_out(shared, runs, Local(jobs=1))
-    assert failures == {}
-    return shared
+
+    class OnDemand(Store):
+        def folder(self, run):
+            if not shared.folder(run).is_done:
+                obtain(shared, run)
+            return shared.folder(run)
+
+    return OnDemand(shared.root)

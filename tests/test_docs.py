@@ -6,13 +6,14 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
 import prunefield
 from prunefield.cli.options import Parser
 from prunefield.core.names import modules
-from prunefield.lab.study import read
+from prunefield.lab.study import Study
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -58,7 +59,7 @@ def test_the_studies_can_be_read(page, tmp_path):
     assert studies
     for block in studies:
         (tmp_path / "study.toml").write_text(block)
-        assert len(read(tmp_path / "study.toml")) > 1
+        assert len(Study.read(tmp_path / "study.toml")) > 1
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -66,6 +67,11 @@ def test_the_links_lead_somewhere(page):
     prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     for target in re.findall(r"\]\((?!http|#)([^)#]+)", prose):
         assert (page.parent / target).exists(), target
+
+
+def test_the_tables_are_those_of_the_published_results():
+    outdated = run_path(str(ROOT / "docs" / "results.py"))["find_outdated"]()
+    assert list(map(name, outdated)) == [], "run: make publish"
 
 
 def test_the_citation_has_the_version_of_the_package():

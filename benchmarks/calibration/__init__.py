@@ -1,4 +1,4 @@
-"""How often the certainty of `predict` is right: samples of known laws against the flow of the law itself."""
+"""How often sure answers of `predict` are correct: samples of known laws against the exact flow of each law."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ EXAMPLES = (500, 1000, 4000, 20_000, 100_000)
 
 
 class Case(NamedTuple):
-    """One sample of a law: the answer of the law itself and that of `predict`, with its certainty."""
+    """One sample of a law: the exact answer, and that of `predict` with its certainty."""
 
     law: str
     sites: int
@@ -36,14 +36,14 @@ class Case(NamedTuple):
 
     @property
     def wrong(self) -> bool:
-        """A sure answer that is not that of the law; laws on the border between yes and no have none."""
+        """Whether a sure answer is wrong; laws on the border between yes and no have no exact answer."""
         return self.answer != "undecided" and self.truth != "undecided" and self.answer != self.truth
 
 
 def answer_exactly(task: Any, *, time: float = 1000.0, inits: int = 9) -> str:
     """The answer of Eq. 5 with the exact covariances and amplifier of the law, by another integrator than predict's.
 
-    For elliptical data φ is a straight line, as Proposition 3.3 of lufkin2024 says, whatever their marginal law.
+    For elliptical data φ is a straight line, whatever their marginal law (lufkin2024, Proposition 3.3).
     """
     start = draw_glorot(inits, task.sites, 1, scale=1e-3, generator=generator(1, "truth"))
     covariances = task.covariance(0), task.covariance(1)
@@ -55,7 +55,7 @@ def answer_exactly(task: Any, *, time: float = 1000.0, inits: int = 9) -> str:
 
 
 def try_cases(laws: list[dict[str, Any]], sizes: tuple[int, ...], counts: tuple[int, ...], seed: int) -> Iterator[Case]:
-    """A prediction for every law, number of sites and number of examples, each of a sample of its own."""
+    """A prediction for every law, number of sites and number of examples, each from a new sample."""
     for settings in laws:
         for size in sizes:
             task: Any = Task.parse({**settings, "size": size})

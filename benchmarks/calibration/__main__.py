@@ -32,7 +32,7 @@ def main() -> int:
 
 
 def describe_cases(cases: list[Case]) -> list[str]:
-    """A Markdown table: for each number of examples, how many answers were sure, and how many of these were wrong."""
+    """A Markdown table: for each number of examples, how many answers were sure, and how many of those were wrong."""
     lines = [
         "| examples | cases | sure | of these wrong | undecided | law on the border |",
         "|---|---|---|---|---|---|",

@@ -20,24 +20,27 @@ if TYPE_CHECKING:
     from prunefield.engines import Engine
     from prunefield.lab.execution import carry_out, obtain
     from prunefield.lab.store import Store
+    from prunefield.lab.study import Study
     from prunefield.masks.mask import Mask
     from prunefield.measures.measurement import measure
     from prunefield.measures.prediction import predict
     from prunefield.papers import Claim, Item, Verdict
     from prunefield.pruning.iterations import prune
+    from prunefield.report.reproduction import reproduce
     from prunefield.runs import Record, Run, State
     from prunefield.scores import Score
     from prunefield.tasks import Batch, Task
 
 _PLACES = {
     "Batch": "tasks", "Claim": "papers", "Engine": "engines", "Item": "papers", "Mask": "masks.mask", "Record": "runs",
-    "Run": "runs", "Score": "scores", "State": "runs", "Store": "lab.store", "Task": "tasks", "Verdict": "papers",
+    "Run": "runs", "Score": "scores", "State": "runs", "Store": "lab.store", "Study": "lab.study", "Task": "tasks",
+    "Verdict": "papers",
     "carry_out": "lab.execution", "measure": "measures.measurement", "obtain": "lab.execution",
-    "predict": "measures.prediction", "prune": "pruning.iterations",
+    "predict": "measures.prediction", "prune": "pruning.iterations", "reproduce": "report.reproduction",
 }  # fmt: skip
 __all__ = [
-    "Batch", "Claim", "Engine", "Item", "Mask", "Record", "Run", "Score", "State", "Store", "Task", "Verdict",
-    "carry_out", "measure", "obtain", "predict", "prune",
+    "Batch", "Claim", "Engine", "Item", "Mask", "Record", "Run", "Score", "State", "Store", "Study", "Task", "Verdict",
+    "carry_out", "measure", "obtain", "predict", "prune", "reproduce",
 ]  # fmt: skip
 
 

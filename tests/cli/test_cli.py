@@ -32,7 +32,7 @@ def study(tmp_path):
 
 @pytest.fixture
 def out(tmp_path):
-    return ["--out", str(tmp_path / "store")]
+    return ["--store", str(tmp_path / "store")]
 
 
 def fails(capsys, arguments: list[str], status: int = 2) -> str:
@@ -100,12 +100,12 @@ def test_a_sweep_needs_a_grid(capsys, study, out):
 
 def test_a_folder_that_is_a_file_gets_one_line(capsys, study, tmp_path):
     (tmp_path / "file").write_text("")
-    assert "not a directory" in fails(capsys, ["run", study(), "--out", str(tmp_path / "file" / "x")])
+    assert "not a directory" in fails(capsys, ["run", study(), "--store", str(tmp_path / "file" / "x")])
 
 
 def test_a_newer_store_gets_one_line(capsys, study, tmp_path):
     (tmp_path / "store.json").write_text('{"format": 7}')
-    assert "upgrade it" in fails(capsys, ["run", study(), "--out", str(tmp_path)])
+    assert "upgrade it" in fails(capsys, ["run", study(), "--store", str(tmp_path)])
 
 
 def test_a_study_runs_and_its_settings_can_be_changed(capsys, study, out):
@@ -135,7 +135,7 @@ def test_a_sweep_prints_one_row_per_run_with_what_was_swept(capsys, study, out):
 
 
 def test_a_dry_run_executes_nothing(capsys, study, tmp_path):
-    assert main(["sweep", study(SWEEP), "--dry-run", "--json", "--out", str(tmp_path / "absent")]) == 0
+    assert main(["sweep", study(SWEEP), "--dry-run", "--json", "--store", str(tmp_path / "absent")]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert [row["state"] for row in plan["runs"]] == ["to do"] * 4
     assert plan["core_hours"] == pytest.approx(sum(row["seconds"] for row in plan["runs"]) / 3600)
@@ -144,7 +144,7 @@ def test_a_dry_run_executes_nothing(capsys, study, tmp_path):
 
 @pytest.mark.parametrize("scale", ["smoke", "laptop", "paper"])
 def test_every_scale_can_be_planned(capsys, tmp_path, scale):
-    assert main(["reproduce", "--scale", scale, "--dry-run", "--out", str(tmp_path / "absent")]) == 0
+    assert main(["reproduce", "--scale", scale, "--dry-run", "--store", str(tmp_path / "absent")]) == 0
     assert "core-hours" in capsys.readouterr().out
 
 
@@ -154,7 +154,7 @@ def test_a_failed_run_exits_with_1(capsys, study, out):
 
 
 def test_runs_are_listed_shown_verified_and_removed(capsys, tmp_path):
-    store, out = Store(tmp_path), ["--out", str(tmp_path)]
+    store, out = Store(tmp_path), ["--store", str(tmp_path)]
     for seed in (1, 2):
         obtain(store, Toy(seed=seed))
     assert main(["runs", "list", "--json", *out]) == 0
@@ -196,7 +196,7 @@ def test_version(capsys):
 def test_ctrl_c_leaves_a_store_that_resumes(tmp_path):
     """SIGINT to the whole group, as a terminal sends it."""
     (tmp_path / "study.toml").write_text('kind = "toy"\nsteps = 400\npause = 0.01\n')
-    command = [sys.executable, "-m", "prunefield", "run", "study.toml", "--out", "store"]
+    command = [sys.executable, "-m", "prunefield", "run", "study.toml", "--store", "store"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
     run = Toy(steps=400, pause=0.01)
     point = tmp_path / "store" / "runs" / run.folder / "checkpoint.safetensors"

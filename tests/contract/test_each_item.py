@@ -1,7 +1,6 @@
 """What every item must do, present and future, shown at smoke scale."""
 
 import json
-from importlib import import_module
 
 import pytest
 from matplotlib.figure import Figure
@@ -9,7 +8,7 @@ from matplotlib.figure import Figure
 from prunefield.core.names import modules, summary
 from prunefield.papers import SCALES
 from prunefield.report.drawings import draw, encode
-from prunefield.report.ledger import items, settle
+from prunefield.report.ledger import items, load_paper, settle
 
 KINDS = list(modules("papers"))
 
@@ -92,6 +91,6 @@ def test_it_has_every_scale(kind):
 
 @pytest.mark.parametrize("paper", sorted({kind.partition("/")[0] for kind in KINDS}))
 def test_its_paper_can_be_cited(paper):
-    module = import_module(f"prunefield.papers.{paper}")
+    module = load_paper(paper)
     assert module.TITLE in module.BIBTEX.replace("{", "").replace("}", "").replace("--", "–")
     assert paper in module.BIBTEX

@@ -1,4 +1,4 @@
-"""The data folder: what is missing is told before anything runs, what is unlike the official file is remarked."""
+"""The data folder: missing data are reported before anything runs, and unofficial files are noted."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ def last_line(capsys):
 
 
 def test_a_missing_data_set_stops_a_reproduction_before_it_begins(folder, tmp_path, capsys):
-    command = ["reproduce", "redman2025/fig4", "--scale", "laptop", "--out", str(tmp_path / "store")]
+    command = ["reproduce", "redman2025/fig4", "--scale", "laptop", "--store", str(tmp_path / "store")]
     assert main([*command, "--dry-run"]) == 0
     capsys.readouterr()
     assert main(command) == 2
@@ -41,7 +41,7 @@ def test_a_missing_data_set_stops_a_reproduction_before_it_begins(folder, tmp_pa
     [("cifar100", "prunefield data get cifar100"), ({"kind": "folder", "path": "birds"}, "there is nothing at")],
 )
 @pytest.mark.parametrize("wrap", [lambda task: task, lambda task: {"kind": "clone", "of": task}])
-def test_what_a_task_is_made_of_is_required_too(folder, task, message, wrap):
+def test_a_task_and_the_task_inside_it_are_required(folder, task, message, wrap):
     with pytest.raises(UsageError, match=message):
         Task.parse(wrap(task)).require()
     assert Task.parse(wrap("nlgp")).require() is None
@@ -50,11 +50,11 @@ def test_what_a_task_is_made_of_is_required_too(folder, task, message, wrap):
 def test_a_study_of_a_missing_data_set_fails_at_once(folder, tmp_path, capsys):
     file = tmp_path / "study.toml"
     file.write_text('kind = "widths"\nof = { kind = "imp", task = "cifar10" }\n')
-    assert main(["run", str(file), "--out", str(tmp_path / "store")]) == 2
+    assert main(["run", str(file), "--store", str(tmp_path / "store")]) == 2
     assert "fetch it: prunefield data get cifar10" in last_line(capsys)
 
 
-def test_a_file_that_is_not_the_official_one_is_taken_and_remarked(folder, tmp_path, capsys):
+def test_an_unofficial_file_is_accepted_with_a_note(folder, tmp_path, capsys):
     path = official_files.cifar10(tmp_path)
     assert main(["data", "get", "cifar10", "--from", str(path)]) == 0
     warning = last_line(capsys)
@@ -70,7 +70,7 @@ def test_a_file_that_is_not_the_official_one_is_taken_and_remarked(folder, tmp_p
     assert "delete" in json.loads(capsys.readouterr().out)[0]["note"]
 
 
-def test_the_official_file_and_a_folder_are_not_remarked(folder, tmp_path, monkeypatch, capsys):
+def test_the_official_file_and_a_folder_get_no_note(folder, tmp_path, monkeypatch, capsys):
     path = official_files.cifar10(tmp_path)
     shutil.unpack_archive(path, tmp_path / "unpacked", filter="data")
     assert main(["data", "get", "cifar10", "--from", str(tmp_path / "unpacked"), "--json"]) == 0
@@ -83,7 +83,7 @@ def test_the_official_file_and_a_folder_are_not_remarked(folder, tmp_path, monke
 
 
 @pytest.mark.parametrize("obstacle", ["", ".cifar10.lock/x"])
-def test_a_folder_that_cannot_be_written_is_named_with_its_variable(folder, obstacle, tmp_path, capsys):
+def test_a_folder_that_cannot_be_written_is_reported_with_its_variable(folder, obstacle, tmp_path, capsys):
     """A file where the folder should be, or a folder where its lock should be: root may write everywhere else."""
     if obstacle:
         (folder / obstacle).mkdir(parents=True)
@@ -93,10 +93,10 @@ def test_a_folder_that_cannot_be_written_is_named_with_its_variable(folder, obst
     error = last_line(capsys)
     assert "choose another folder with PRUNEFIELD_DATA" in error
     assert str(folder) in error
-    assert "--out" not in error
+    assert "--store" not in error
 
 
-def test_a_download_that_cannot_be_written_names_the_variable_too(tmp_path):
+def test_a_download_that_cannot_be_written_is_reported_with_the_variable(tmp_path):
     origin = tmp_path / "origin"
     origin.write_bytes(b"abc")
     folder = tmp_path / "downloads"
@@ -106,7 +106,7 @@ def test_a_download_that_cannot_be_written_names_the_variable_too(tmp_path):
         download_file(origin.as_uri(), folder / "file", sha256="0", size=3, tell=lambda have, size: None)
 
 
-def test_examples_of_a_task_are_drawn_to_a_file_that_is_a_task_again(folder, tmp_path, capsys):
+def test_examples_are_written_to_a_file_that_is_a_task_again(folder, tmp_path, capsys):
     file = tmp_path / "clone.npz"
     command = ["data", "draw", "clone,of=leaves,of.side=8", "--train", "60", "--test", "30", "--out", str(file)]
     assert main(command) == 0

@@ -1,4 +1,4 @@
-"""Fetching and reading what others have made: broken downloads, hostile pickles and archives, changed files."""
+"""Fetching and reading other people's files: broken downloads, hostile pickles and archives, changed files."""
 
 import hashlib
 import http.server
@@ -24,7 +24,7 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    """Closes the connection after 2 MB; knows ranges unless the path says otherwise."""
+    """Closes the connection after 2 MB; supports ranges unless the path says otherwise."""
 
     asked: list[str | None] = []  # noqa: RUF012
 
@@ -62,7 +62,7 @@ def fetch(address, path, seen=None):
     return download_file(address, path, sha256=SHA256, size=len(CONTENT), tell=tell)
 
 
-def test_a_broken_download_goes_on_where_it_was(address, tmp_path):
+def test_a_broken_download_resumes(address, tmp_path):
     Server.asked.clear()
     seen = []
     assert fetch(f"{address}/file", tmp_path / "file", seen).read_bytes() == CONTENT
@@ -72,14 +72,14 @@ def test_a_broken_download_goes_on_where_it_was(address, tmp_path):
     assert len(Server.asked) == 3  # nothing more was asked for
 
 
-def test_a_part_of_an_earlier_command_is_used(address, tmp_path):
+def test_a_partial_download_of_an_earlier_command_is_used(address, tmp_path):
     Server.asked.clear()
     (tmp_path / "file.part").write_bytes(CONTENT[:5_000_000])
     assert fetch(f"{address}/file", tmp_path / "file").read_bytes() == CONTENT
     assert Server.asked == ["bytes=5000000-"]
 
 
-def test_a_server_without_ranges_begins_anew(address, tmp_path):
+def test_a_server_without_ranges_starts_again(address, tmp_path):
     (tmp_path / "file.part").write_bytes(b"old")
     assert fetch(f"{address}/no-ranges", tmp_path / "file").read_bytes() == CONTENT
 
@@ -91,7 +91,7 @@ def test_a_wrong_answer_leaves_nothing_behind(address, tmp_path, path, message):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_server_is_told_in_one_line(tmp_path):
+def test_an_unreachable_server_is_reported_in_one_line(tmp_path):
     with pytest.raises(RunError, match=r"cannot fetch .*refused") as caught:
         fetch("http://127.0.0.1:9/file", tmp_path / "file")
     assert "\n" not in str(caught.value)
@@ -122,14 +122,14 @@ def test_a_pickle_cannot_run_code(tmp_path):
         (b"\x80\x02c_codecs\nencode\n(X\x01\x00\x00\x00aX\x05\x00\x00\x00rot13tR.", "the codec 'rot13'"),
     ],
 )
-def test_bad_pickles_are_told_in_one_line(content, message):
+def test_bad_pickles_are_reported_in_one_line(content, message):
     with pytest.raises(UsageError, match=message) as caught:
         read_pickle(io.BytesIO(content), "batch")
     assert "\n" not in str(caught.value)
 
 
 def test_a_pickle_of_python_2_is_read():
-    """As the official files are: byte strings, and arrays by numpy.core.multiarray._reconstruct."""
+    """Like the official files: byte strings, and arrays by numpy.core.multiarray._reconstruct."""
     content = (
         b"\x80\x02}q\x01(U\x06labelsq\x02]q\x03(K\x06K\x09eU\x04dataq\x04cnumpy.core.multiarray\n_reconstruct\nq\x05"
         b"cnumpy\nndarray\nq\x06K\x00\x85U\x01b\x87Rq\x07(K\x01K\x02K\x03\x86cnumpy\ndtype\nq\x08U\x02u1K\x00K\x01\x87R"
@@ -183,7 +183,7 @@ def swell(path):
         (lambda path: None, "no such file"),
     ],
 )
-def test_bad_archives_are_told_in_one_line(write, message, tmp_path):
+def test_bad_archives_are_reported_in_one_line(write, message, tmp_path):
     write(tmp_path / "archive")
     with pytest.raises(UsageError, match=message) as caught:
         Bundle(tmp_path / "archive")
@@ -226,7 +226,7 @@ def test_damaged_files_are_refused_when_opened(cifar10, name, change):
     assert "\n" not in str(caught.value)
 
 
-def test_the_list_says_what_is_here(cifar10, capsys):
+def test_the_list_shows_which_data_are_present(cifar10, capsys):
     assert main(["data", "list", "--json"]) == 0
     rows = {row["data"]: row for row in json.loads(capsys.readouterr().out)}
     assert rows["cifar10"]["state"] == "here"
@@ -249,7 +249,7 @@ def test_the_list_says_what_is_here(cifar10, capsys):
         (["list", "leafs"], "did you mean 'leaves'?"),
     ],
 )
-def test_bad_commands_are_told_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):
+def test_bad_commands_are_reported_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PRUNEFIELD_DATA", str(tmp_path))
     assert main(["data", *arguments]) == 2
     error = capsys.readouterr().err.strip().splitlines()[-1]

@@ -26,7 +26,7 @@ import PIL.Image  # noqa: F401
 import torch
 from safetensors.torch import save_file
 
-import prunefield.cli.screen
+import prunefield.core.terminal
 import prunefield.lab.study
 import prunefield.measures.portrait
 import prunefield.measures.prediction

@@ -111,6 +111,7 @@ STUDIES = st.tuples(st.sampled_from(["run", "sweep"]), studies(), changes, engin
 TOKENS = [
     *(
         "--out",
+        "--store",
         "",
         ".",
         "..",

@@ -166,3 +166,39 @@ def test_bfloat16_is_stored(store, monkeypatch):
     monkeypatch.setattr(Toy, "__call__", lambda run, state: iter([Record({}, {"a": weights, "b": weights})]))
     tensors = obtain(store, Toy()).records[0].tensors
     assert all(torch.equal(tensor, weights) and tensor.dtype == torch.bfloat16 for tensor in tensors.values())
+
+
+def test_each_need_is_read_once(store, monkeypatch):
+    from prunefield.lab.folder import Folder
+
+    read, whole = [], Folder.read
+    monkeypatch.setattr(Folder, "read", lambda folder: (read.append(folder.name), whole(folder))[1])
+    need, run = Toy(seed=2), Toy(seed=1, of=Toy(seed=2))
+    obtain(store, run)
+    assert read == [need.folder, run.folder]
+    store.folder(need).remove()
+    obtain(store, run)  # stored: what it needed is not computed again
+    assert not store.folder(need).is_done
+
+
+FORK = """
+import os, sys, torch
+from prunefield import Store, obtain
+from toy import Toy
+import prunefield.runs
+big = prunefield.runs.Record({}, {"w": torch.ones(1_000_000)})
+Toy.__call__ = lambda run, state: iter([big])
+store = Store(sys.argv[1])
+obtain(store, Toy())
+torch.set_num_threads(4)
+torch.ones(4_000_000).clone()  # the threads are there
+child = os.fork()
+if child == 0:
+    os._exit(0 if obtain(store, Toy()).records[0].tensors["w"].numpy().sum() == 1_000_000 else 1)
+sys.exit(os.waitpid(child, 0)[1])
+"""
+
+
+def test_a_forked_process_reads_results_of_a_parent_with_threads(tmp_path):
+    """Torch's threads do not survive a fork, and whoever waits for them waits for ever."""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK, str(tmp_path)], check=True, timeout=600)

@@ -26,12 +26,13 @@ COMMANDS = {
     "runs list --damaged": 0,
     f"runs show {STORED.folder}": 0,
     f"runs show {UNFINISHED.folder}": 0,
+    "runs table --csv -": 0,
     "runs verify": 0,
     "runs verify --json": 0,
     f"runs remove {STORED.folder}": 2,
     f"claims {ITEM} --json": 0,
     f"report {ITEM}": 2,
-    f"report {ITEM} --page page.html": 0,
+    f"report {ITEM} --out page.html": 0,
     f"reproduce {ITEM} --dry-run": 0,
     "run stored.toml": 0,
     "obtain": 2,
@@ -52,7 +53,7 @@ for root, commands in json.loads(sys.argv[1]).items():
             try:
                 if command == "obtain":
                     obtain(Store(root), Toy(seed=1))
-                status = main([*command.split(), "--out", root])
+                status = main([*command.split(), "--store", root])
             except UsageError as error:
                 status = error.status
                 print(f"prunefield: {error}", file=sys.stderr)
@@ -140,7 +141,7 @@ def test_what_is_listed(answers):
 
 def test_the_page_may_be_put_elsewhere(answers, desk):
     assert (desk / "page.html").stat().st_size > 10_000
-    assert "choose another folder with --page" in answers["read-only"][f"report {ITEM}"][2]
+    assert "choose another folder with --out" in answers["read-only"][f"report {ITEM}"][2]
 
 
 LIST = """
@@ -148,7 +149,7 @@ import json, sys
 from prunefield.cli import main
 opened = []
 sys.addaudithook(lambda event, args: event == "open" and opened.append(str(args[0])))
-assert main(["runs", "list", "--out", sys.argv[1]]) == 0
+assert main(["runs", "list", "--store", sys.argv[1]]) == 0
 heavy = sorted({"torch", "numpy", "rich", "safetensors"} & set(sys.modules))
 print(json.dumps([heavy, [path for path in opened if path.startswith(sys.argv[1])]]), file=sys.stderr)
 """

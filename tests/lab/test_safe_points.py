@@ -114,7 +114,7 @@ def test_the_command_line_reports_it(store, tmp_path, capfd):
     folder = interrupt(store, RUN, 5)
     flip(folder.path / SAFE_POINTS[0], 100)
     (tmp_path / "study.toml").write_text('kind = "toy"\nsteps = 20\n')
-    assert main(["run", str(tmp_path / "study.toml"), "--out", str(store.root), "--jobs", "1", "--json"]) == 0
+    assert main(["run", str(tmp_path / "study.toml"), "--store", str(store.root), "--jobs", "1", "--json"]) == 0
     assert f"prunefield: {folder.name}: a damaged safe point was set aside" in capfd.readouterr().err
 
 

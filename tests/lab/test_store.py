@@ -72,7 +72,7 @@ def test_a_broken_done_mark_is_damage_and_can_be_repeated(store):
 @pytest.mark.parametrize("text", ["[]", "null", "3", '"x"', "NaN", "[" * 5000])
 def test_what_is_not_a_table_is_damage(store, text, capsys):
     obtain(store, Toy())
-    out = ["--out", str(store.root)]
+    out = ["--store", str(store.root)]
     folder = store.folder(Toy())
     (folder.path / "made.json").write_text(text)
     (folder.path / "done.json").write_text(text)
@@ -136,7 +136,7 @@ def test_odd_progress_is_none(store, text):
     folder.begin(Toy())
     (folder.path / "progress").write_text(text)
     assert folder.progress() == 0.0
-    assert main(["runs", "list", "--json", "--out", str(store.root)]) == 0
+    assert main(["runs", "list", "--json", "--store", str(store.root)]) == 0
 
 
 def test_a_newer_store_is_left_alone(tmp_path):
@@ -148,7 +148,7 @@ def test_a_newer_store_is_left_alone(tmp_path):
 
 def test_an_unwritable_place_gets_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="--out"):
+    with pytest.raises(UsageError, match="--store"):
         Store(tmp_path / "file" / "store")
 
 
@@ -243,7 +243,7 @@ def test_a_mark_that_is_a_folder_is_removed_too(store):
 def test_an_empty_name_means_no_run(store, capsys):
     """It is the beginning of every name, and `runs remove "$NAME"` is easily written."""
     obtain(store, Toy())
-    assert main(["runs", "remove", "", "--out", str(store.root)]) == 2
+    assert main(["runs", "remove", "", "--store", str(store.root)]) == 2
     assert "cannot be empty" in capsys.readouterr().err
     assert store.folder(Toy()).is_done
 
@@ -257,8 +257,8 @@ def test_a_link_in_a_circle_does_not_hide_the_other_runs(store):
 
 def test_odd_names_are_shown_on_one_line(store, capsys):
     (store.root / "runs" / "two\nlines\x1b[31m").mkdir(parents=True)
-    assert main(["runs", "list", "--out", str(store.root)]) == 0
-    assert capsys.readouterr().out.splitlines()[1].startswith("two lines\\x1b[31m  stopped")
+    assert main(["runs", "list", "--store", str(store.root)]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("two lines\\x1b[31m  foreign")
 
 
 def test_threads_that_make_a_store_at_the_same_moment(tmp_path):

@@ -1,4 +1,4 @@
-"""Sure predictions are right, of laws and of neurons. The whole grid: python -m benchmarks.calibration."""
+"""Sure predictions are correct, for exact flows and neurons. The whole grid: python -m benchmarks.calibration."""
 
 import pytest
 from benchmarks.calibration import LAWS, try_cases
@@ -25,7 +25,7 @@ def test_sure_answers_are_wrong_in_at_most_five_percent():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", [{"kind": "kur", "k": 10.0}, {"kind": "nlgp", "g": 0.5}, {"kind": "kur", "k": 5.0}])
-def test_neurons_do_what_is_predicted(law):
+def test_neurons_behave_as_predicted(law):
     """A neuron that learns online, at ξ = (0.3, 0.7), where sampled covariances once gave a sure and false answer."""
     task = Task.parse({**law, "lengthscales": (0.3, 0.7)})
     run = Neuron(task=task, inits=5, steps=8000, batch=1000, record_every=8000)

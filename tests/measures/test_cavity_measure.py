@@ -1,4 +1,4 @@
-"""Cavity scores against taking each weight away and computing the kurtosis again."""
+"""Cavity scores against removing each weight and recomputing the kurtosis."""
 
 import pytest
 import torch
@@ -35,13 +35,13 @@ def by_hand(weight, x, y):
 
 
 def gap(found, expected, kept):
-    """The greatest difference over the RMS score."""
+    """The largest difference divided by the RMS score."""
     return ((found - expected)[kept].abs().max() / expected[kept].square().mean().sqrt()).item()
 
 
 @pytest.mark.parametrize("density", [1.0, 0.5, 0.2])
 @pytest.mark.parametrize(("dtype", "error"), [(torch.float64, 1e-10), (torch.float32, 1e-4)])
-def test_every_average_is_that_of_taking_each_weight_away(dtype, error, density, monkeypatch):
+def test_averages_agree_with_removing_each_weight(dtype, error, density, monkeypatch):
     monkeypatch.setattr(cavity, "UNITS", 4)  # several tiles and groups
     monkeypatch.setattr(cavity, "INPUTS", 16)
     monkeypatch.setattr(cavity, "ROOM", 100)
@@ -79,7 +79,7 @@ def test_the_first_order_is_the_slope_of_the_kurtosis():
 
 
 @pytest.mark.parametrize("thin", [0.0, 1.1])
-def test_what_has_no_score_is_left_out_and_counted(thin, monkeypatch):
+def test_weights_without_a_score_are_excluded_and_counted(thin, monkeypatch):
     monkeypatch.setattr(cavity, "THIN", thin)  # both ways of computing
     kept = torch.ones_like(W, dtype=torch.bool)
     kept[0] = False  # a unit without weights
@@ -111,7 +111,7 @@ def test_a_class_of_many_images_is_scored_in_parts(density, monkeypatch):
         torch.testing.assert_close(parts[column], whole[column], rtol=1e-9, atol=1e-12, equal_nan=True)
 
 
-def test_only_what_is_asked_for_is_computed():
+def test_only_the_requested_columns_are_computed():
     whole, some = score_weights(W, X, Y, columns=COLUMNS), score_weights(W, X, Y, columns=["of_mean"])
     assert set(some) == {"of_mean", "excluded"}
     assert torch.equal(some["of_mean"], whole["of_mean"])
@@ -124,7 +124,7 @@ def test_scale_and_shift_of_the_inputs_change_nothing():
     assert gap(moved["exact"], found["exact"], torch.ones_like(W, dtype=torch.bool)) < 1e-10
 
 
-def test_too_few_images_are_told():
+def test_too_few_images_are_reported():
     with pytest.raises(UsageError, match="class 1 has 3 images, but a kurtosis needs at least 4"):
         score_weights(W, X[:9], torch.tensor([0] * 6 + [1] * 3))
     with pytest.raises(UsageError, match="3 labels and 9 images"):

@@ -26,7 +26,7 @@ def alignment(first, second):
     return (normal[0] @ normal[1].T).abs()
 
 
-def test_ica_in_the_principal_space_is_that_of_all_inputs(sources):
+def test_ica_in_the_principal_space_equals_ica_of_all_inputs(sources):
     x, _ = sources
     found = find_components(x, 4, iterations=200, seed=0)
     whole = find_sources(x, 4, iterations=200, seed=0)
@@ -35,7 +35,7 @@ def test_ica_in_the_principal_space_is_that_of_all_inputs(sources):
     assert alignment(found.ica.filters, whole.filters).amax(1).min() > 0.999
 
 
-def test_known_sources_are_found_by_ica_alone(sources):
+def test_known_sources_are_found_by_ica_only(sources):
     x, maps = sources
     found = find_components(x, 4, iterations=200, seed=0)
     assert alignment(found.ica.filters, maps).amax(1).min() > 0.99
@@ -66,6 +66,6 @@ def test_locality_and_periodicity_of_known_fields():
     assert rate_periodicity(dot).item() < 3
 
 
-def test_too_many_components_are_told():
+def test_too_many_components_are_reported():
     with pytest.raises(UsageError, match=r"at most 5, .*got 6"):
         find_components(draw(20, 5), 6, iterations=5, seed=0)

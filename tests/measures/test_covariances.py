@@ -1,4 +1,4 @@
-"""Estimates of covariances and amplifiers: right on average, with less noise than sample covariances have."""
+"""Estimates of covariances and amplifiers: unbiased, with less noise than sample covariances."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ def once(groups):
 
 
 @pytest.mark.parametrize("kind", ["ising", {"kind": "nlgp", "g": 0.01}, {"kind": "kur", "k": 10.0}])
-def test_the_amplifier_of_a_sample_is_that_of_the_law(kind):
+def test_the_amplifier_of_a_sample_agrees_with_that_of_the_law(kind):
     task = Task.parse(kind)
     law = count_values(task.sample(20_000, generator=generator(0, "data")).x.double())
     assert torch.allclose(amplify_resamples(law, once(law))(GRID[None])[0], task.amplifier(GRID), rtol=0, atol=0.01)
@@ -67,7 +67,7 @@ def test_the_longer_lengthscale_is_class_1_whatever_the_labels_and_their_numbers
     assert any("class sizes differ" in note for note in found.notes)
 
 
-def test_classes_with_weak_correlations_are_ordered_rightly():
+def test_classes_with_weak_correlations_are_ordered_correctly():
     task = Task.parse({"kind": "gaussian", "lengthscales": (0.3, 0.7)})
     for seed in range(20):
         batch = task.sample(500, generator=generator(seed, "data"))

@@ -17,7 +17,7 @@ def test_the_interval_is_that_of_the_paired_t_test():
 
 
 def test_the_detectable_difference_is_found_four_times_in_five():
-    """For every n the difference at which a t-test of normal gaps has a power of 0.8, s being their deviation."""
+    """For every n, a t-test has a power of 0.8 at the detectable difference, if gaps are normal."""
     rng = np.random.default_rng(1)
     for n in (3, 5):
         gaps = np.linspace(-1, 1, n)

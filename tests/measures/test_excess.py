@@ -1,4 +1,4 @@
-"""The interval of the excess kurtosis covers the truth as often as it says, and heavy tails are told."""
+"""The interval of the excess kurtosis has the stated coverage, and heavy tails are detected."""
 
 import math
 
@@ -13,7 +13,7 @@ from prunefield.tasks.nlgp import Nlgp
 
 
 @pytest.mark.parametrize(("power", "known"), [(1, 0.0), (0, -1.2)], ids=["normal", "uniform"])
-def test_the_error_of_independent_values_is_the_known_one(power, known):
+def test_the_error_of_independent_values_has_the_known_value(power, known):
     """For a Gaussian 24/n; for a uniform law Var[u⁴ − 2κu²] of unit u, from its moments 1, 9/5, 27/7, 9."""
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(200_000, generator=generator) if power else torch.rand(200_000, generator=generator)
@@ -55,7 +55,7 @@ def test_plain_gaussian_data_raise_no_alarm(shape):
 
 
 @pytest.mark.parametrize("task", [Kur(k=3.0), Elliptical(nu=3.0)], ids=lambda task: task.title)
-def test_laws_without_a_kurtosis_are_found(task):
+def test_laws_without_a_kurtosis_are_detected(task):
     generator = torch.Generator().manual_seed(0)
     found = [estimate_excess(task.sample(2000, generator=generator).x) for _ in range(10)]
     assert sum(each.doubtful for each in found) >= 9

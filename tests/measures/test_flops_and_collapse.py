@@ -1,4 +1,4 @@
-"""Operations against torch's own counter; emptied layers that cut, and those with a way around."""
+"""Operations against torch's own counter; emptied layers that cut the network, and those that are bypassed."""
 
 import pytest
 import torch
@@ -32,7 +32,7 @@ def mask_without(net, *empty):
     return Mask({name: torch.full(weight.shape, name not in empty) for name, weight in names.items()})
 
 
-def test_flops_are_those_of_torch(net):
+def test_flops_agree_with_torchs_counter(net):
     x = torch.randn(2, 1, 5, 5)
     with FlopCounterMode(display=False) as counter:
         net(x)
@@ -47,7 +47,7 @@ def test_flops_of_kept_weights(net):
     assert kept == {name: round(dense[name] * mask.per_layer()[name]) for name in dense}
 
 
-def test_collapse_tells_cuts_from_shortcuts(net):
+def test_collapse_distinguishes_cuts_from_shortcuts(net):
     assert find_collapse(net, mask_without(net), (1, 5, 5)) == ((), (), False)
     assert find_collapse(net, mask_without(net, "shortcut.weight"), (1, 5, 5)) == (("shortcut.weight",), (), False)
     both = find_collapse(net, mask_without(net, "shortcut.weight", "branch.weight"), (1, 5, 5))
@@ -58,7 +58,7 @@ def test_collapse_tells_cuts_from_shortcuts(net):
 
 
 @pytest.mark.parametrize("activation", [nn.ReLU, nn.Tanh, nn.ReLU6, nn.Hardtanh, nn.Sigmoid, nn.GELU])
-def test_saturating_activations_and_trained_norms_are_not_taken_for_a_cut(activation):
+def test_saturating_activations_and_trained_norms_are_not_mistaken_for_a_cut(activation):
     torch.manual_seed(0)
     net = nn.Sequential(
         nn.Linear(784, 300), nn.BatchNorm1d(300), activation(), nn.Linear(300, 100), activation(), nn.Linear(100, 10)

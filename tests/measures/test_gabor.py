@@ -1,4 +1,4 @@
-"""Gabor functions that were planted are found again, with noise; white noise has neither fit nor orientation."""
+"""Planted Gabor functions are recovered, even in noise; white noise has neither fit nor orientation."""
 
 import math
 
@@ -12,7 +12,7 @@ SIDE, UNITS = 32, 24
 
 
 def draw(noise: float):
-    """Gabor functions with random parameters, written out anew, and noise of a share of their standard deviation."""
+    """Gabor functions with random parameters, written independently, plus noise relative to their deviation."""
     stream = generator(0, "gabors")
 
     def uniform(low, high):
@@ -46,7 +46,7 @@ def gap(found, expected, period):
     return ((found - expected + period / 2) % period - period / 2).abs()
 
 
-def test_planted_functions_are_found_exactly():
+def test_planted_functions_are_recovered_exactly():
     truth, fields = draw(noise=0.0)
     found = fit_gabors(fields + 3.0)  # a constant is part of the model
     assert found.explained.min() > 1 - 1e-5
@@ -55,7 +55,7 @@ def test_planted_functions_are_found_exactly():
         torch.testing.assert_close(getattr(found, name), truth[name], rtol=2e-2, atol=2e-2)
 
 
-def test_planted_functions_are_found_in_noise():
+def test_planted_functions_are_recovered_in_noise():
     truth, fields = draw(noise=0.5)
     found = fit_gabors(fields)
     assert (found.explained - 0.8).abs().max() < 0.05  # the signal's share, 1/(1 + 0.5²)
@@ -76,7 +76,7 @@ def test_white_noise_has_neither_fit_nor_orientation():
     assert find_preference(draw(0.0)[1]).selectivity.min() > 5 * found.selectivity.max()
 
 
-def test_turning_a_field_turns_its_orientation():
+def test_transposing_a_field_mirrors_its_orientation():
     _, fields = draw(noise=0.2)
     upright, turned = find_preference(fields), find_preference(fields.transpose(1, 2))
     torch.testing.assert_close(upright.selectivity, turned.selectivity)

@@ -1,12 +1,12 @@
-"""Lonely inputs: masks of chance against the closed form, and a direct count."""
+"""Lonely inputs: random masks against the closed form, and a direct count."""
 
 import torch
 
 from prunefield.measures.patches import find_lonely_share
 
 
-def test_masks_of_chance_have_the_share_that_chance_gives():
-    """Inside, no neighbour of eight is kept with probability (1 − p)⁸; a wide mask has little border."""
+def test_random_masks_have_the_expected_share():
+    """Away from the border no neighbour is kept with probability (1 − p)⁸; large masks have little border."""
     p, side = 0.2, 400
     mask = torch.rand(1, 1, side, side, generator=torch.Generator().manual_seed(0)) < p
     border = 4 * side * ((1 - p) ** 5 - (1 - p) ** 8) / side**2  # there, three neighbours are missing
@@ -15,7 +15,7 @@ def test_masks_of_chance_have_the_share_that_chance_gives():
     assert abs(find_lonely_share(mask).item() - expected) < 5 * deviation
 
 
-def test_it_counts_what_a_loop_counts_and_never_across_channels():
+def test_it_agrees_with_a_loop_and_does_not_mix_channels():
     masks = torch.rand(6, 3, 5, 4, generator=torch.Generator().manual_seed(1)) < 0.3
     for unit, found in zip(masks, find_lonely_share(masks), strict=True):
         places = {tuple(place) for place in unit.nonzero().tolist()}

@@ -1,4 +1,4 @@
-"""The prediction: right for laws whose answer is known, and honest about data that do not fit the theory."""
+"""The prediction: correct for laws with a known answer, and honest about data that do not fit the theory."""
 
 import json
 
@@ -54,7 +54,7 @@ def test_the_answer_does_not_depend_on_the_grid(law):
     assert answers == {"yes" if law["kind"] == "nlgp" else "no"}
 
 
-def test_the_width_is_that_of_the_exact_flow():
+def test_the_width_agrees_with_the_exact_flow():
     """With exact covariances and amplifier."""
     from prunefield.measures.localisation import compute_ipr
     from prunefield.modules.glorot import draw_glorot
@@ -66,7 +66,7 @@ def test_the_width_is_that_of_the_exact_flow():
     assert found.widths.median() == pytest.approx(float((1 / compute_ipr(exact)).median()), rel=0.1)
 
 
-def test_a_close_case_is_undecided_and_says_how_many_examples_it_takes():
+def test_a_close_case_is_undecided_and_says_how_many_examples_it_needs():
     found = forecast({"kind": "kur", "k": 6.0}, 500)
     assert found.answer == "undecided"
     assert "Undecided" in str(found)
@@ -92,7 +92,7 @@ def test_the_sentence_is_the_same_in_library_and_command(capsys):
     assert "start 2:" in printed
 
 
-def test_class_means_that_differ_and_labels_of_chance_are_reported():
+def test_different_class_means_and_random_labels_are_reported():
     task, batch = draw("gaussian", 1000)
     apart = predict(batch.x + 0.5 * batch.y[:, None], batch.y, **QUICK | {"resamples": 1})
     assert not apart.properties["equal class means"].met
@@ -124,7 +124,7 @@ def test_constant_inputs_are_left_out_with_a_note():
     assert not found.properties["S2 translation invariance"].met
 
 
-def test_images_with_channels_last_are_those_with_channels_first():
+def test_channels_last_and_channels_first_agree():
     task, batch = draw({"kind": "nlgp", "dimensions": 2, "size": 8, "g": 100.0, "lengthscales": [0.5, 1.0]}, 1000)
     images = batch.x.view(-1, 1, *task.shape) * torch.tensor([0.5, 1.0, 0.0]).view(3, 1, 1)
     first = predict(images, batch.y, **QUICK | {"resamples": 1})
@@ -135,14 +135,14 @@ def test_images_with_channels_last_are_those_with_channels_first():
     assert first.picture.shape == last.picture.shape == (8, 8)
 
 
-def test_large_images_are_thinned_where_they_are_not_translation_invariant():
+def test_large_images_are_subsampled_if_they_are_not_translation_invariant():
     x = torch.randn(200, 3, 32, 32, generator=generator(0, "x")) * torch.linspace(1, 3, 32)
     found = predict(x, inits=2, resamples=1, time=5.0)
     assert any("only every 2. row and column is used" in note for note in found.caveats)
     assert found.fields.shape == (2, 3072)
 
 
-def test_numbers_of_any_type_give_the_same():
+def test_numbers_of_any_type_give_the_same_answer():
     _, batch = draw("ising", 400)
     kinds = [batch.x.numpy().astype(kind) for kind in (np.int8, np.int64, np.float16, np.float64)]
     found = [predict(x, batch.y, **QUICK | {"resamples": 1, "time": 30.0}) for x in (*kinds, batch.x > 0)]

@@ -23,7 +23,7 @@ def test_it_is_the_least_squares_fit(size):
         assert found.error.item() == pytest.approx(rest, abs=1e-12)
 
 
-def test_the_best_frequency_has_the_least_error():
+def test_the_best_frequency_has_the_smallest_error():
     fields = torch.randn(3, 5, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     errors = torch.stack([fit_sinusoid(fields, frequency).error for frequency in range(21)])
     best = fit_sinusoid(fields)
@@ -42,8 +42,8 @@ def test_a_sinusoid_is_its_own_fit(frequency):
     assert found.error.item() < 1e-6
 
 
-def test_the_errors_squared_of_all_frequencies_leave_one_whole():
-    """Parseval: what the modes explain adds up to the field."""
+def test_the_explained_shares_of_all_frequencies_sum_to_one():
+    """Parseval's identity."""
     field = torch.randn(40, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
     explained = sum(1 - fit_sinusoid(field, frequency).error.item() ** 2 for frequency in range(21))
     assert explained == pytest.approx(1, abs=1e-12)

@@ -31,7 +31,7 @@ def test_models_of_the_paper_are_accepted(settings, probe):
 
 
 def test_elliptical_data_are_dependent_at_any_distance():
-    """They have S2 and S3, and no correlation far away, yet the radius is common to all sites."""
+    """They have S2, S3 and no correlations at a distance, but all sites share one radius."""
     x = sample({"kind": "elliptical", "nu": 3.0})
     assert stimulus.probe_translation(x).met
     assert stimulus.probe_sign(x).met
@@ -76,7 +76,7 @@ def test_broken_symmetry_is_refused(change):
     assert not stimulus.probe_sign(change(sample({"kind": "kur", "k": 30.0}))).met
 
 
-def test_p_values_are_not_too_small_under_the_hypothesis():
+def test_p_values_are_not_too_small_under_the_null_hypothesis():
     """Bonferroni's bound: below 0.05 in at most about 5 % of samples."""
     counts = torch.zeros(2)
     for seed in range(60):

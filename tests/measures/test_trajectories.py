@@ -1,4 +1,4 @@
-"""Distances of trajectories and the time of localisation, where they are known."""
+"""Known distances of trajectories and times of localisation."""
 
 import math
 
@@ -10,14 +10,14 @@ from prunefield.measures.trajectories import find_localisation_time, measure_dis
 
 
 def test_two_disjoint_peaks():
-    """The fact sheet's case: peaks of 0.5 at two places of 100 sites."""
+    """The fact sheet's case: peaks of 0.5 at two of 100 sites."""
     first, second = torch.zeros(2, 100, dtype=torch.float64)
     first[3] = second[60] = 0.5
     assert measure_distance(first, second).item() == pytest.approx(math.sqrt(0.5))
     assert measure_distance_per_site(first, second).item() == pytest.approx(math.sqrt(0.5) / 10)
 
 
-def test_a_bump_that_narrows_localises_when_its_width_says_so():
+def test_a_narrowing_bump_localises_at_the_expected_width():
     site = torch.arange(100, dtype=torch.float64) - 50
     times = [0.5 * step for step in range(40)]
     widths = torch.linspace(20, 1, 40, dtype=torch.float64)
@@ -28,7 +28,7 @@ def test_a_bump_that_narrows_localises_when_its_width_says_so():
     assert find_localisation_time(times, path, level).tolist() == [12.5, 12.5]
 
 
-def test_a_field_that_does_not_stay_local_has_no_time():
+def test_a_field_that_does_not_stay_local_never_localises():
     path = torch.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0], [1.0, 1.0]])[:, None].repeat(1, 2, 1)
     path[3, 1] = torch.tensor([0.0, 2.0])
     assert find_localisation_time([0.0, 1.0, 2.0, 3.0], path, 0.9).tolist() == [math.inf, 2.0]

@@ -48,7 +48,7 @@ def test_a_full_mask_is_a_pyramid_of_width_14():
     assert fit.width_y.item() == pytest.approx(fit.width_x.item(), rel=1e-6)
 
 
-def test_counts_are_exact_at_the_greatest_size_of_float32():
+def test_counts_are_exact_at_the_largest_float32_size():
     found = count_pairs(torch.ones(1, 1, 256, 256))[0]
     d = 256 - torch.arange(-255, 256).abs().double()
     expected = d[:, None] * d
@@ -70,7 +70,7 @@ def fit_by_scipy(pairs):
 
 
 @pytest.mark.parametrize(("side", "density"), [(32, 0.3), (32, 0.03), (16, 0.05)])
-def test_fits_are_those_of_scipy(side, density):
+def test_fits_agree_with_scipy(side, density):
     drawn = masks(side=side, density=density)
     fit = measure_widths(drawn)
     for unit, pairs in enumerate(count_pairs(drawn).numpy()):
@@ -81,7 +81,7 @@ def test_fits_are_those_of_scipy(side, density):
         assert fit.misfit[unit].item() == pytest.approx(misfit, rel=1e-6)
 
 
-def test_a_gaussian_is_found_exactly():
+def test_a_gaussian_is_recovered_exactly():
     d = torch.arange(-15, 16, dtype=torch.float64)
     pairs = 7 * torch.exp(-(d[None] ** 2) / (2 * 3.5**2) - d[:, None] ** 2 / (2 * 1.25**2))
     pairs[15, 15] = 0
@@ -90,7 +90,7 @@ def test_a_gaussian_is_found_exactly():
     assert fit.misfit.item() < 1e-12
 
 
-def test_turning_the_masks_swaps_the_widths():
+def test_transposing_the_masks_swaps_the_widths():
     drawn = masks()
     upright, lying = measure_widths(drawn), measure_widths(drawn.transpose(2, 3))
     torch.testing.assert_close(upright.width_x, lying.width_y, rtol=1e-5, atol=0)

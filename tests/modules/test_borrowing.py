@@ -1,4 +1,4 @@
-"""A borrowed network comes back as it was, whatever its forward pass does; wrappers leave no trace in names."""
+"""A borrowed network is returned unchanged, whatever its forward pass does; wrappers do not appear in names."""
 
 import copy
 import random
@@ -27,7 +27,7 @@ class Statistics:
 
 
 class Busy(nn.Module):
-    """Changes in place whatever a module can hold."""
+    """Changes in place everything that a module can contain."""
 
     def __init__(self):
         super().__init__()
@@ -76,7 +76,7 @@ def look(net):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["eval", "train"])
-def test_what_is_changed_in_place_comes_back(kind, mode, batch):
+def test_changes_in_place_are_undone(kind, mode, batch):
     net = Busy()
     before, seen = look(net), net.seen
     settings = {"kind": kind} | ({"mode": mode} if kind != "trained-magnitude" else {"recipe": {"epochs": 1}})
@@ -89,7 +89,7 @@ def test_what_is_changed_in_place_comes_back(kind, mode, batch):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("norm", [parametrizations.spectral_norm, torch.nn.utils.spectral_norm])
-def test_a_spectral_norm_does_not_move(kind, norm, batch):
+def test_a_spectral_norm_is_not_changed(kind, norm, batch):
     torch.manual_seed(0)
     net = nn.Sequential(norm(nn.Linear(8, 6)), nn.ReLU(), nn.Linear(6, 3)).train()
     before = copy.deepcopy(net.state_dict())
@@ -101,7 +101,7 @@ def test_a_spectral_norm_does_not_move(kind, norm, batch):
     assert net[0].training
 
 
-def test_a_failure_leaves_the_network_alone(batch):
+def test_a_failure_leaves_the_network_unchanged(batch):
     class Broken(Busy):
         def forward(self, x):
             super().forward(x)
@@ -115,7 +115,7 @@ def test_a_failure_leaves_the_network_alone(batch):
     assert net.first.weight is weight
 
 
-def test_an_lstm_is_run_with_the_weights_that_are_rated():
+def test_an_lstm_runs_with_the_substituted_weights():
     torch.manual_seed(0)
 
     class Last(nn.Module):
@@ -138,7 +138,7 @@ def test_an_lstm_is_run_with_the_weights_that_are_rated():
 
 
 class Named(nn.Module):
-    """A module of one's own that happens to be called `module` keeps its name."""
+    """A child that happens to be called `module` keeps its name."""
 
     def __init__(self):
         super().__init__()
@@ -154,7 +154,7 @@ def wrapped():
 
 
 @pytest.mark.parametrize("outside", [lambda net: net, nn.DataParallel, lambda net: torch.compile(net, backend="eager")])
-def test_wrappers_leave_no_trace_in_names(outside, batch):
+def test_wrappers_do_not_appear_in_names(outside, batch):
     torch.manual_seed(0)
     net = outside(wrapped())
     names = ["0.0.weight", "1.weight", "2.module.weight"]

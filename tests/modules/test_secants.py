@@ -1,4 +1,4 @@
-"""Saturating functions and products inside of a flow pass on as much as leaves them."""
+"""Saturating functions and products conserve a positive flow."""
 
 import pytest
 import torch
@@ -30,7 +30,7 @@ def test_the_slope_is_that_of_the_secant(function):
     assert torch.allclose(x * slope, expected, rtol=1e-12)
 
 
-def test_nothing_flows_at_zero_and_signs_stay_positive():
+def test_the_slope_is_zero_at_zero_and_never_negative():
     x = torch.tensor([0.0, -3.0], requires_grad=True)
     with PositiveFlow(nn.Identity()):
         (slope,) = torch.autograd.grad((x.tanh() + x.sigmoid()).sum(), x)
@@ -55,7 +55,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_all_layers_have_the_same_flow(name):
-    """In a network without biases, as with ReLU: the product and the tangent of a saturated function break this."""
+    """As with ReLU, in a network without biases; the true slopes of products and saturated functions break this."""
 
     class Written(nn.Module):
         def forward(self, x):
@@ -68,7 +68,7 @@ def test_all_layers_have_the_same_flow(name):
     assert sums == pytest.approx([sums[0]] * 3, rel=1e-9)
 
 
-def test_a_scale_that_is_scored_takes_no_flow_from_what_it_scales():
+def test_a_scored_scale_takes_no_flow_from_the_layer_it_scales():
     class Scaled(nn.Module):
         def __init__(self):
             super().__init__()
@@ -82,8 +82,8 @@ def test_a_scale_that_is_scored_takes_no_flow_from_what_it_scales():
 
 
 @pytest.mark.parametrize("share", [lambda x: x.softmax(1), functional.normalize])
-def test_a_sum_that_overflows_is_not_taken_for_no_flow(share):
-    """Each number is finite, but not their sum, and x/inf is zero."""
+def test_an_overflowing_sum_does_not_look_like_no_flow(share):
+    """The numbers are finite but their sum is not, and x/inf is zero."""
 
     class Shared(nn.Module):
         def forward(self, x):

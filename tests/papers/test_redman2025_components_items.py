@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 import torch
 
-from prunefield.papers.redman2025.fig2 import scale_fields
+from prunefield.papers.redman2025._pictures import scale_fields
 from prunefield.papers.redman2025.figS2 import compare, cut
 
 

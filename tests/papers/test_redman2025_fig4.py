@@ -5,9 +5,9 @@ from itertools import product
 
 import pandas
 import pytest
+from matplotlib.figure import Figure
 
-from prunefield.papers import SCALES
-from prunefield.papers.redman2025._fig4_checks import onset
+from prunefield.papers.redman2025._curves import find_onset
 from prunefield.papers.redman2025.fig4 import Fig4
 from prunefield.runs import Result, State
 from prunefield.runs.imp import Imp
@@ -20,10 +20,10 @@ from prunefield.tasks.photos import Photos
 
 def test_onset_wants_every_seed_until_the_end():
     holds = pandas.DataFrame({0: [False, True, True, True], 1: [False, False, True, True]})
-    assert onset(holds) == 2
-    assert onset(holds.iloc[:2]) is None
-    assert onset(holds.iloc[:3]) is None  # one round is not lasting
-    assert onset(holds.iloc[::-1].reset_index(drop=True)) is None
+    assert find_onset(holds) == 2
+    assert find_onset(holds.iloc[:2]) is None
+    assert find_onset(holds.iloc[:3]) is None  # one round is not lasting
+    assert find_onset(holds.iloc[::-1].reset_index(drop=True)) is None
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +56,8 @@ def test_the_table_is_tidy_and_checkable(results):
 
 
 def test_the_drawing_is_a_small_svg(results):
-    item = Fig4()
-    figure = item.draw(item.table(results), results)
+    item, figure = Fig4(), Figure(figsize=Fig4.size)
+    item.draw(figure, item.table(results), results)
     assert len(figure.axes) == 4
     file = io.BytesIO()
     figure.savefig(file, format="svg")
@@ -65,9 +65,10 @@ def test_the_drawing_is_a_small_svg(results):
 
 
 def test_scales_grow_and_the_paper_is_the_papers_net():
-    cost = [sum(run.seconds() + sum(need.seconds() for need in run.needs()) for run in Fig4().runs(s)) for s in SCALES]
+    runs = {scale: Fig4().runs(scale) for scale in Fig4.scales}
+    cost = [sum(run.seconds() + run.of.seconds() for run in found) for found in runs.values()]
     assert cost == sorted(cost)
-    imp = next(run.of for run in Fig4().runs("paper") if isinstance(run.of.task, Imagenet32))
+    imp = next(run.of for run in runs["paper"] if isinstance(run.of.task, Imagenet32))
     assert (imp.widths, imp.steps, imp.rewind, imp.rounds, imp.batch_norm) == (
         (3072, 1024, 1024, 1000),
         40_000,

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from prunefield.measures.differences import compare_pairs, estimate_mean
-from prunefield.papers.redman2025._hypothesis_checks import check_localising, check_maximal, last
 from prunefield.papers.redman2025._intervals import add_intervals, draw_mean
+from prunefield.papers.redman2025.hypothesis import Hypothesis, compare_last
 from prunefield.report.ledger import items, settle
 
 COLUMNS = {
@@ -71,6 +71,7 @@ def test_tables_hold_the_intervals_of_their_means(name, smoke):
 def test_greedy_pruning_may_have_fewer_seeds_than_the_rest():
     rows = [
         {
+            "data": "leaves",
             "inputs": "data",
             "seed": seed,
             "method": method,
@@ -84,8 +85,8 @@ def test_greedy_pruning_may_have_fewer_seeds_than_the_rest():
         if seed == 0 or method in ("imp", "random")
     ]
     table = pandas.DataFrame(rows)
-    assert last(table, "width").shape == (1, 4)
-    for check in (check_maximal, check_localising):
-        verdict = check(table)
+    assert compare_last(table, "width").shape == (1, 4)
+    for on_leaves, *_ in (Hypothesis.maximal, Hypothesis.enough):
+        verdict = on_leaves.check(table)
         assert verdict.status == "reproduced"
         assert "nan" not in verdict.observed + verdict.note

@@ -2,8 +2,8 @@
 
 import pytest
 
-from prunefield.papers import SCALES
-from prunefield.papers.redman2025._nets import nets
+from prunefield.papers import rows
+from prunefield.papers.redman2025._nets import SCALES, nets
 from prunefield.papers.redman2025.reuse import settings
 from prunefield.report.ledger import items, settle
 from prunefield.runs import Run
@@ -28,5 +28,5 @@ def test_counts_of_table_s1_are_those_of_the_fact_sheet(smoke):
     found = settle(smoke, item, "smoke")
     for layer, kept in enumerate((KEPT_1, KEPT_2), start=1):
         for column in ("paper", "ours"):
-            assert found.table.query(f"quantity == 'kept {layer}'")[column].tolist() == kept
+            assert rows(found.table, quantity=f"kept {layer}")[column].tolist() == kept
     assert {row.verdict.status for row in found.rows} == {"reproduced"}

@@ -108,17 +108,20 @@ def test_a_skip_connection_is_not_a_cut_and_norms_and_biases_are_not_missing():
 
 
 def test_synflow_draws_no_data_and_shows_progress_in_a_pipe(tmp_path, monkeypatch, capsys):
-    from prunefield.cli import screen
+    from prunefield.core import progress
     from prunefield.tasks.normal import Normal
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(screen, "PAUSE", 0.0)
+    monkeypatch.setattr(progress, "PAUSE", 0.0)
     monkeypatch.setattr(Normal, "draw_inputs", lambda *_, **__: pytest.fail("data were drawn"))
     options = ["prune", "resnet20:4", "--density", "0.5", "--shape", "3,16,16", "--iterations", "3", "--json"]
     assert main(options) == 0
     told = capsys.readouterr()
-    assert told.err.splitlines() == [f"synflow of resnet20:4: {step} of 3 iterations" for step in (1, 2)]
+    assert told.err.splitlines() == [
+        "synflow of resnet20:4: 1 of 3 iterations (33%)",
+        "synflow of resnet20:4: 2 of 3 iterations (67%)",
+    ]
     assert told.out.startswith("{")
-    monkeypatch.setattr(screen, "PAUSE", 1e9)
+    monkeypatch.setattr(progress, "PAUSE", 1e9)
     assert main(options) == 0
     assert capsys.readouterr().err == ""

@@ -1,4 +1,4 @@
-"""The Gaussian clone against the moments of what it was fitted to and against numpy's multivariate normal."""
+"""The Gaussian clone against the moments of the examples it was fitted to and against numpy's multivariate normal."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ N = 40_000
 
 
 def fitted(clone):
-    """The examples that it was fitted to, in grey levels, (classes, n, features)."""
+    """The examples it was fitted to, in grey levels, (classes, n, features)."""
     batch = draw_balanced(clone.of, clone.per_class, generator=seeds.generator(clone.seed, "clone"), training=True)
     return grey(clone, batch.x).view(clone.classes, clone.per_class, -1)
 
@@ -31,7 +31,7 @@ def draw(clone, label, n=N):
 
 
 def block(covariance, joint):
-    """What the clone keeps of a covariance: the blocks of the channels."""
+    """The part of a covariance that the clone keeps: the blocks of the channels."""
     same = torch.arange(3).repeat_interleave(16)
     return covariance if joint else covariance * (same[:, None] == same)
 
@@ -65,7 +65,7 @@ def test_channels_are_independent_unless_joint():
     assert joint.abs().max() > 0.3
 
 
-def test_the_law_is_that_of_numpys_multivariate_normal():
+def test_the_distribution_is_that_of_numpys_multivariate_normal():
     """The same first four moments of random projections, within sampling error."""
     clone = Clone(of=SMALL, joint=True)
     images = fitted(clone)[1].numpy()
@@ -105,7 +105,7 @@ def test_one_example_does_not_depend_on_how_classes_are_grouped():
     assert (distance[torch.arange(200), batch.y] < 6 * deviation[batch.y]).all()
 
 
-def test_it_fits_finite_tasks_to_different_training_images(datasets):
+def test_finite_tasks_are_fitted_to_distinct_training_images(datasets):
     clone = Clone(of="cifar10", per_class=10)  # all that there are
     images = fitted(clone)
     assert len(images.flatten(0, 1).unique(dim=0)) == 100
@@ -114,7 +114,7 @@ def test_it_fits_finite_tasks_to_different_training_images(datasets):
         Clone(of="cifar10").sample(1, generator=torch.Generator())
 
 
-def test_the_factor_of_a_finite_task_holds_its_examples_and_their_mean(datasets):
+def test_the_factor_of_a_finite_task_contains_its_examples_and_their_mean(datasets):
     """It is filled class by class; the examples are those that `draw_balanced` takes at once."""
     clone = Clone(of="cifar10", per_class=10, shrinkage=0.19)
     images = fitted(clone).view(10, 10, 3, 1024).transpose(1, 2)
@@ -131,8 +131,8 @@ def test_clipping_needs_grey_levels(datasets):
         Clone(of="npz", clip=True, per_class=10).sample(1, generator=torch.Generator())
 
 
-def test_more_examples_than_pixels_give_their_covariance_too():
-    """The factor is then a triangle, which must have the examples' own covariance."""
+def test_more_examples_than_pixels_give_the_same_covariance():
+    """The factor is then triangular and must have the covariance of the examples."""
     task = Leaves(side=4, count=4, margin=2, largest=3, categories=2)
     clone = Clone(of=task, per_class=60, jitter=0)
     x = draw_balanced(task, 60, generator=seeds.generator(0, "clone"), training=True).x[:60, :16].double()

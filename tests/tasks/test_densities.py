@@ -35,7 +35,7 @@ def test_the_density_is_the_derivative_of_the_distribution_function(task):
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.title)
-def test_its_mass_is_one_and_its_variance_one(task):
+def test_mass_and_variance_are_one(task):
     def weigh(x: float, power: int) -> float:
         return 2 * x**power * float(task.density(torch.tensor(x, dtype=torch.float64)))
 
@@ -47,7 +47,7 @@ def test_its_mass_is_one_and_its_variance_one(task):
         assert sum(parts) == pytest.approx(1.0, abs=2e-3 if isinstance(task, Kur) else 1e-5)
 
 
-def test_known_laws_have_the_densities_of_scipy():
+def test_known_laws_have_scipys_densities():
     x = torch.linspace(-3, 3, 13, dtype=torch.float64)
     assert Gaussian().density(x).tolist() == pytest.approx(stats.norm.pdf(x).tolist())
     scale = (3 / 5) ** 0.5

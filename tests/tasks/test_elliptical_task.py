@@ -35,14 +35,14 @@ def test_samples_have_the_covariance_and_the_marginal(task):
         assert chosen[:, 0].pow(4).mean().item() == pytest.approx(task.kurtosis(), rel=0.15)
 
 
-def test_heavy_tails_have_the_marginal_too():
+def test_heavy_tails_have_the_right_marginal():
     task = Elliptical(nu=3.0)
     x, _ = task.sample(20_000, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     assert kstest(x[:, 3].numpy() * math.sqrt(3), t(3).cdf).pvalue > 1e-4
     assert task.kurtosis() == math.inf
 
 
-def test_a_shell_is_one():
+def test_a_shell_has_one_radius():
     task = Elliptical(law="shell", size=9, lengthscales=(0.4, 0.8))
     x, y = task.sample(50, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     for label in (0, 1):
@@ -58,7 +58,7 @@ def test_the_moments_of_the_extreme_law():
     assert Elliptical(law="extreme").kurtosis() == pytest.approx(120 / 42 * fourth / second**2, rel=1e-12)
 
 
-def test_the_extreme_law_is_the_printed_density():
+def test_the_extreme_law_has_the_printed_density():
     uniform = torch.linspace(0.01, 0.99, 20, dtype=torch.float64)
     for r, u in zip((2 + uniform.atanh()).tolist(), uniform.tolist(), strict=True):
         area = quad(lambda s: 4 * math.exp(2 * s + 4) / (math.exp(2 * s) + math.exp(4)) ** 2, 2, r)[0]
@@ -73,7 +73,7 @@ def _average(density, a: float, *points: float) -> float:
 
 
 @pytest.mark.parametrize("a", [-0.3, 0.05, 0.9, 0.9999, 1.0])
-def test_the_amplifier_is_that_of_the_integral(a):
+def test_the_amplifier_agrees_with_the_integral(a):
     scale = math.sqrt(0.6)
     student = _average(lambda x: t.pdf(x / scale, 5) / scale, a, 0.01, 1, 10, math.inf)
     assert Elliptical(nu=5.0).amplifier(torch.tensor(a, dtype=torch.float64)).item() == pytest.approx(student, rel=1e-6)

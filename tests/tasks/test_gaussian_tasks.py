@@ -39,7 +39,7 @@ def test_samples_have_the_covariance_and_the_marginal(task):
         assert kstest(chosen[:, 0].numpy(), lambda v: task.cdf(torch.from_numpy(v)).numpy()).pvalue > 1e-4
 
 
-def test_the_covariance_of_nlgp_is_that_of_the_integral():
+def test_the_covariance_of_nlgp_agrees_with_the_integral():
     task = Nlgp(g=0.7)
     rho = math.exp(-1 / 9)
 
@@ -72,14 +72,14 @@ def test_the_moments_of_kur(k, deviation, excess):
     assert task.kurtosis() - 3 == pytest.approx(excess, abs=1e-4)
 
 
-def test_kur_crosses_the_gaussian_and_ends_uniform():
+def test_the_kurtosis_of_kur_falls_through_3_to_that_of_a_uniform_law():
     assert Kur(k=5.890114).kurtosis() > 3 > Kur(k=5.890116).kurtosis()
     assert Kur(k=1e5).kurtosis() == pytest.approx(1.8, abs=1e-4)
     assert [round(Kur(k=k).truncated_kurtosis(10) - 3, 2) for k in (3, 4, 5)] == [7.66, 3.28, 0.86]
 
 
 @pytest.mark.parametrize("k", [2.5, 5.0, 30.0])
-def test_kur_keeps_its_digits_in_the_tails(k):
+def test_kur_is_accurate_in_the_tails(k):
     z = torch.tensor([-9.0, -1.0, 0.0, 1e-8, 0.5, 6.0, 20.0, 36.0], dtype=torch.float64)
     x = Kur(k=k).squash(z) * Kur(k=k).deviation
     assert x.isfinite().all()

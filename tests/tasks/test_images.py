@@ -1,4 +1,4 @@
-"""Finite sets of images: what is read is what the official files hold; what cannot be right is refused in one line."""
+"""Finite sets of images: official files are read exactly, and invalid files are refused in one line."""
 
 import gzip
 import io
@@ -48,7 +48,7 @@ def test_cifar10_is_in_the_official_order(tmp_path, monkeypatch):
     assert len(task.labels(training=False)) == 60
 
 
-def test_the_copy_in_png_files_is_read_pixel_by_pixel(tmp_path, monkeypatch):
+def test_the_png_copy_has_the_same_pixels(tmp_path, monkeypatch):
     path = official_files.cifar10_png(tmp_path)
     task = get("cifar10", path, tmp_path / "data", monkeypatch)
     with tarfile.open(path) as archive:
@@ -86,7 +86,7 @@ def test_limit_keeps_the_first_images_and_the_scale(datasets):
     assert torch.equal(x.unique(dim=0), whole.take(torch.arange(3), training=True).unique(dim=0))
 
 
-def test_held_out_images_are_different_test_images(datasets):
+def test_held_out_images_are_distinct_test_images(datasets):
     task = Task.parse("cifar10")
     x, _ = task.held_out(60, generator=torch.Generator().manual_seed(0))
     assert torch.equal(x.unique(dim=0), task.take(torch.arange(60), training=False).unique(dim=0))
@@ -94,7 +94,7 @@ def test_held_out_images_are_different_test_images(datasets):
         task.held_out(61, generator=torch.Generator())
 
 
-def test_balanced_gives_what_the_test_set_has(datasets, tmp_path, monkeypatch):
+def test_balanced_examples_are_limited_by_the_test_set(datasets, tmp_path, monkeypatch):
     assert draw_balanced(Task.parse("cifar10"), 50, generator=torch.Generator()).y.tolist() == [
         label for label in range(10) for _ in range(6)
     ]
@@ -104,13 +104,13 @@ def test_balanced_gives_what_the_test_set_has(datasets, tmp_path, monkeypatch):
         draw_balanced(few, 50, generator=torch.Generator())
 
 
-def test_missing_data_say_how_to_get_them(tmp_path, monkeypatch):
+def test_missing_data_are_reported_with_the_command_that_fetches_them(tmp_path, monkeypatch):
     monkeypatch.setenv("PRUNEFIELD_DATA", str(tmp_path))
     with pytest.raises(UsageError, match=f"not in {tmp_path}/cifar10; fetch it: prunefield data get cifar10"):
         Cifar10().sample(1, generator=torch.Generator())
 
 
-def test_without_network_both_ways_are_told(tmp_path, monkeypatch):
+def test_without_a_network_both_sources_are_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("PRUNEFIELD_DATA", str(tmp_path))
 
     def fail(*_, **__):
@@ -212,7 +212,7 @@ def test_own_files_must_not_change(tmp_path):
         ),
     ],
 )
-def test_bad_arrays_are_told_in_one_line(arrays, message, tmp_path):
+def test_bad_arrays_are_reported_in_one_line(arrays, message, tmp_path):
     file = io.BytesIO()
     np.savez(file, **arrays)
     (tmp_path / "a.npz").write_bytes(file.getvalue())
@@ -234,7 +234,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 def test_training_on_a_large_file_needs_little_memory(tmp_path, monkeypatch):
-    """Drawing 40,000 of the 68,000 rows of a file of 209 MB in a process of its own."""
+    """Draws 40,000 of the 68,000 rows of a 209 MB file in a separate process."""
     monkeypatch.setenv("PRUNEFIELD_DATA", str(tmp_path))
     x = np.arange(4000 * 3072, dtype=np.uint32).astype(np.uint8).reshape(4000, 3072)
     y = np.arange(4000) % 1000

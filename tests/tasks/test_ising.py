@@ -1,4 +1,4 @@
-"""The Ising model: the law of the sampler is that of all states counted."""
+"""The Ising model: the sampler against the enumeration of all states."""
 
 import itertools
 import math
@@ -20,7 +20,7 @@ def _enumerate(size: int, coupling: float) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize(("size", "couplings"), [(4, (0.3, 0.7)), (5, (0.0, 2.0)), (7, (0.1, 1.2))])
-def test_every_state_comes_as_often_as_its_weight(size, couplings):
+def test_every_state_occurs_with_its_probability(size, couplings):
     n = 100_000
     task = Ising(size=size, couplings=couplings)
     for label, coupling in enumerate(couplings):
@@ -55,14 +55,14 @@ def test_long_rings_have_as_many_walls_as_the_binomial_law_given_an_even_number(
 
 
 @pytest.mark.parametrize("size", [4, 7, 10])
-def test_the_covariance_is_that_of_all_states(size):
+def test_the_covariance_agrees_with_the_enumeration(size):
     task = Ising(size=size, couplings=(0.3, 1.1))
     for label, coupling in enumerate(task.couplings):
         states, weight = _enumerate(size, coupling)
         assert torch.allclose(task.covariance(label), states.T @ (weight[:, None] * states), atol=1e-13)
 
 
-def test_gibbs_comes_to_the_same_law_in_the_end():
+def test_gibbs_sampling_converges_to_the_same_distribution():
     n = 60_000
     for sweeps, near in ((60, True), (1, False)):
         task = Ising(size=6, couplings=(0.3, 0.7), sampler="gibbs", sweeps=sweeps)
@@ -102,7 +102,7 @@ def test_labels_are_fair_and_spins_are_plus_or_minus_one():
     assert abs((y[1:] == y[:-1]).double().mean().item() - 0.5) < 5 * 0.5 / 200
 
 
-def test_both_precisions_see_the_same_examples():
+def test_both_precisions_get_the_same_examples():
     one, other = (
         Ising().sample(5, generator=torch.Generator().manual_seed(3), dtype=dtype)
         for dtype in (torch.float32, torch.float64)

@@ -14,7 +14,7 @@ from prunefield.tasks.leaves import Leaves
 
 
 def paint_back_to_front(task, leaves):
-    """The same picture by the painter's way: every ellipse over the whole image, the front one last."""
+    """The same picture by the painter's algorithm: every ellipse over the whole image, the front one last."""
     mean, deviation = task.moments
     rows, columns = np.mgrid[: task.side, : task.side].astype(np.float64)
     images = np.full((len(leaves), 3, task.side, task.side), -mean / deviation)
@@ -28,7 +28,7 @@ def paint_back_to_front(task, leaves):
 
 
 @pytest.mark.parametrize("settings", [{}, {"side": 16, "count": 25}, {"side": 12, "count": 300}])
-def test_the_first_ellipse_over_a_pixel_shows(settings):
+def test_the_first_ellipse_over_a_pixel_is_visible(settings):
     task = Leaves(**settings)
     leaves = task.draw(torch.arange(10), generator=generator(0, "leaves"))
     slow = torch.from_numpy(paint_back_to_front(task, leaves)).float()
@@ -82,7 +82,7 @@ def test_classes_differ_in_orientation():
         assert sign * (across - along) > 0.3
 
 
-def test_classes_a_quarter_turn_apart_are_each_others_mirror_image():
+def test_classes_a_quarter_turn_apart_are_mirror_images():
     leaves = Leaves(jitter=0).draw(torch.tensor([0]), generator=generator(0, "turn"))
     turned = leaves.clone()
     turned[..., 0], turned[..., 1] = leaves[..., 1], leaves[..., 0]
@@ -91,7 +91,7 @@ def test_classes_a_quarter_turn_apart_are_each_others_mirror_image():
     assert (first != second.transpose(1, 2)).float().mean() < 0.01  # but for rounding at the rims
 
 
-def test_without_a_folder_for_the_cache_it_still_compiles(monkeypatch):
+def test_it_compiles_without_a_folder_for_the_cache(monkeypatch):
     import numba
 
     calls = []
@@ -120,7 +120,7 @@ def test_without_a_folder_for_the_cache_it_still_compiles(monkeypatch):
         ({"leaf": 3}, "unknown key 'leaf'"),
     ],
 )
-def test_bad_settings_are_told_in_one_line(settings, message):
+def test_bad_settings_are_reported_in_one_line(settings, message):
     with pytest.raises(UsageError, match=message) as caught:
         Task.parse({"kind": "leaves", **settings})
     assert "\n" not in str(caught.value)

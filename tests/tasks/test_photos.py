@@ -1,4 +1,4 @@
-"""Photographs: crops are found in the picture at the place that their class names, and tests share no pixel."""
+"""Photographs: crops lie in the cell of their class, and held-out crops share no pixel with training."""
 
 import numpy as np
 import pytest
@@ -40,12 +40,12 @@ def test_pixels_are_standardised():
     assert (x.std((0, 2)) - 1).abs().max() < 0.05
 
 
-def test_balanced_takes_held_out_crops_of_every_class():
+def test_balanced_examples_are_held_out_crops_of_every_class():
     assert draw_balanced(Photos(), 5, generator=generator(0, "b")).y.bincount().tolist() == [5] * 48
 
 
 @pytest.mark.parametrize("settings", [{"side": 64}, {"held": 20}, {"rows": 7}])
-def test_crops_that_do_not_fit_are_told_in_one_line(settings):
+def test_crops_that_do_not_fit_are_reported_in_one_line(settings):
     with pytest.raises(UsageError, match="do not fit") as caught:
         Task.parse({"kind": "photos", **settings})
     assert "\n" not in str(caught.value)

@@ -63,14 +63,14 @@ def test_sampling_agrees(task):
 
 
 @pytest.mark.parametrize("k", [2.5, 5.0, 30.0])
-def test_the_end_of_the_range_is_the_mean_size(k):
+def test_phi_of_1_is_the_mean_absolute_value(k):
     ends = Kur(k=k).amplifier(torch.tensor([-1.0, 1.0], dtype=torch.float64))
     size = compute_moment(k, 1) / math.sqrt(compute_moment(k, 2))
     assert ends.tolist() == pytest.approx([-size, size], abs=1e-8)
 
 
 @pytest.mark.parametrize("task", [Ising(), Nlgp(g=1.0), Kur(k=10.0)], ids=lambda task: task.title)
-def test_the_cubic_leaves_a_remainder_of_fifth_order(task):
+def test_the_cubic_has_a_remainder_of_fifth_order(task):
     a = torch.tensor([0.1, 0.05], dtype=torch.float64)
     rest = (task.amplifier(a) - amplifier.expand_amplifier(a, task.kurtosis())).abs()
     assert rest[0] / rest[1] == pytest.approx(32, rel=0.05)

@@ -19,7 +19,7 @@ def test_the_series_gives_the_arcsine_law(g):
 
 
 @pytest.mark.parametrize("k", [3.0, 5.0, 30.0])
-def test_the_series_gives_what_a_grid_over_both_variables_gives(k):
+def test_the_series_agrees_with_a_grid_over_both_variables(k):
     rho = 0.8
     # The trapezium rule is spectrally accurate for what vanishes with all derivatives at its ends.
     z = torch.linspace(-14, 14, 1401, dtype=torch.float64)
@@ -31,5 +31,5 @@ def test_the_series_gives_what_a_grid_over_both_variables_gives(k):
     assert seen.item() == pytest.approx(expected.item(), abs=1e-9)
 
 
-def test_the_series_keeps_the_variance():
+def test_the_series_preserves_the_variance():
     assert copula.expand_hermite(Kur(k=5.0).squash).square().sum().item() == pytest.approx(1.0, abs=1e-9)

@@ -32,7 +32,7 @@ def test_the_values_of_the_fact_sheet():
     assert elliptical.find_stable_frequency(SHORT, LONG) == 0
 
 
-def test_the_ratios_are_those_of_the_closed_form():
+def test_ratios_agree_with_the_closed_form():
     k = torch.arange(21, dtype=torch.float64)
     # Poisson's sum: λₖ = √π ξ Σₘ exp(−(πξ(k/N + m))²).
     wave = math.pi * (k[:, None] / 40 + torch.arange(-3, 4))
@@ -84,7 +84,7 @@ def test_the_flow_is_the_gradient_of_the_true_loss():
 
 
 @pytest.mark.parametrize("task", [GAUSSIAN, Elliptical(nu=3.0), Elliptical(law="extreme")], ids=lambda task: task.title)
-def test_the_flow_ends_in_the_winner(task):
+def test_the_flow_ends_in_the_stable_sinusoid(task):
     amplifier = elliptical.linearise_amplifier(task.amplifier)
     start = 0.01 * torch.randn(3, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     path = flow.integrate_flow(start, [0.0, 500.0], SHORT, LONG, amplifier)
@@ -103,7 +103,7 @@ def test_the_saddle_is_left_at_its_rate():
     assert seen.item() == pytest.approx(elliptical.find_growth_rates(SHORT, LONG)[1, 0].item(), rel=1e-4)
 
 
-def test_the_run_flow_takes_the_exact_amplifier_of_elliptical_data():
+def test_the_run_flow_uses_the_exact_amplifier_of_elliptical_data():
     run = Flow(task=Elliptical(nu=3.0), inits=2, amplifier="linear", time=400.0, record_every=200.0)
     last = [record for record in run(State()) if record is not None][-1].tensors["weights"]
     assert last.mean(-1).abs().tolist() == pytest.approx([0.0327] * 2, abs=5e-5)

@@ -1,4 +1,4 @@
-"""Periodic Gaussian fields: what is drawn has the covariance that is asked for."""
+"""Periodic Gaussian fields: samples have the requested covariance."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ def test_the_root_squares_to_the_covariance(size, lengthscale):
     assert torch.equal(matrix, matrix.T) or torch.allclose(matrix, matrix.T, atol=1e-15)
 
 
-def test_the_covariance_is_that_of_the_distance_on_the_ring():
+def test_the_covariance_depends_on_the_distance_on_the_ring():
     covariance = fields.make_circulant(fields.correlate_sites(40, 3.0))
     for i, j in ((0, 0), (3, 1), (0, 39), (2, 30), (39, 12)):
         d = min(abs(i - j), 40 - abs(i - j))
@@ -28,7 +28,7 @@ def test_the_transform_gives_the_eigenvalues():
     assert torch.allclose(twice.sort()[0], torch.linalg.eigvalsh(fields.make_circulant(row)), atol=1e-13)
 
 
-def test_each_label_gets_a_field_of_its_own_class():
+def test_each_label_gets_a_field_of_its_class():
     roots = torch.stack([fields.root_covariance(10, 0.4), fields.root_covariance(10, 1.5)])
     labels = torch.arange(40_000) % 2
     drawn = fields.draw_fields(labels, roots, generator=torch.Generator().manual_seed(1))
@@ -41,7 +41,7 @@ def test_each_label_gets_a_field_of_its_own_class():
         ) ** 0.5
 
 
-def test_a_lengthscale_that_no_ring_carries_is_refused_and_the_longest_named():
+def test_a_lengthscale_too_long_for_the_ring_is_refused_with_the_maximum():
     with pytest.raises(UsageError, match=r"15 is too long for a ring of 40 sites; the maximum is 5\.74"):
         fields.root_covariance(40, 15.0)
     fields.root_covariance(40, fields.limit_lengthscale(40))

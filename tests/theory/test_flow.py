@@ -38,7 +38,7 @@ def test_a_gaussian_ends_flat_at_0_0410():
     assert flow.compute_velocity(end, SHORT, LONG, amplifier.amplify_gaussian).abs().max() < 1e-6
 
 
-def test_the_flat_state_of_kur_stands_still():
+def test_the_flat_state_of_kur_is_a_fixed_point():
     task = Kur(k=5.0)
     short, long = task.covariance(0), task.covariance(1)
     height = flow.find_flat_state(short, long, task.amplifier)
@@ -56,7 +56,7 @@ def test_shifted_and_mirrored_starts_give_shifted_and_mirrored_ends():
         assert torch.allclose(plain, other, rtol=0, atol=1e-9)
 
 
-def test_the_tolerance_is_kept():
+def test_the_tolerance_is_respected():
     task = Ising()
     short, long = task.covariance(0), task.covariance(1)
     start = first_weights(0, 2, 40, 1e-3)

@@ -1,4 +1,4 @@
-"""The table of the amplifier is right to 1e-10, and the compiled velocity is that of `move`."""
+"""The table of the amplifier is accurate to 1e-10, and the compiled velocity equals `compute_velocity`."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def _read(rows: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.title)
-def test_the_table_is_right_everywhere(task):
+def test_the_table_is_accurate_everywhere(task):
     rows = tabulate_function(task.amplifier)
     assert rows is not None
     a = torch.rand(3000, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 2 - 1
@@ -29,7 +29,7 @@ def test_the_table_is_right_everywhere(task):
     assert np.abs(_read(rows, a.numpy()) - task.amplifier(a).numpy()).max() < 1e-10
 
 
-def test_a_law_without_a_fourth_moment_has_no_table_but_a_flow():
+def test_a_law_without_a_fourth_moment_has_a_flow_but_no_table():
     task = Kur(k=3.0, size=12, lengthscales=(0.5, 1.5))
     assert tabulate_function(task.amplifier) is None
     start = first_weights(0, 1, 12, 1e-3)
@@ -38,7 +38,7 @@ def test_a_law_without_a_fourth_moment_has_no_table_but_a_flow():
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.title)
-def test_the_compiled_velocity_is_that_of_move(task):
+def test_the_compiled_velocity_equals_compute_velocity(task):
     short, long = task.covariance(0), task.covariance(1)
     w = first_weights(5, 3, 40, 1.0)
     w[1] = 0.3  # flat

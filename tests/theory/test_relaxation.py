@@ -15,7 +15,7 @@ from prunefield.theory.relaxation import Dense, Torus, relax_fields
     "settings",
     [{"kind": "nlgp", "g": 0.5, "lengthscales": (0.3, 0.7)}, {"kind": "gaussian", "lengthscales": (1.0, 2.0)}],
 )
-def test_it_follows_the_explicit_integrator(settings):
+def test_it_agrees_with_the_explicit_integrator(settings):
     task = Task.parse({**settings, "size": 20})
     short, long = task.covariance(0), task.covariance(1)
     start = draw_glorot(4, 20, 1, scale=1e-3, generator=generator(0, "init"))
@@ -26,7 +26,7 @@ def test_it_follows_the_explicit_integrator(settings):
         assert (compute_ipr(found) / compute_ipr(exact) - 1).abs().max() < 0.01
 
 
-def test_many_covariances_side_by_side_are_each_alone():
+def test_covariances_integrated_side_by_side_do_not_interact():
     rows = torch.stack([Task.parse({"kind": "gaussian", "size": 12, "lengthscales": (0.3, xi)}).covariance(1)[0]
                         for xi in (0.5, 1.0)])  # fmt: skip
     white, start = torch.eye(12, dtype=torch.float64)[0], draw_glorot(3, 12, 1, scale=1.0, generator=generator(0, "w"))
@@ -38,7 +38,7 @@ def test_many_covariances_side_by_side_are_each_alone():
         assert torch.allclose(together[index], alone, atol=1e-4)
 
 
-def test_a_torus_is_its_matrix():
+def test_a_torus_agrees_with_its_matrix():
     task = Task.parse({"kind": "nlgp", "g": 3.0, "size": 6, "dimensions": 2, "lengthscales": (0.3, 0.8)})
     short, long = task.covariance(0), task.covariance(1)
     start = draw_glorot(2, 36, 1, scale=1e-3, generator=generator(0, "init"))
@@ -50,8 +50,8 @@ def test_a_torus_is_its_matrix():
     )
 
 
-def test_sites_of_another_size_are_as_if_rescaled():
-    """w·x does not change if site i is s_i times as large and w_i as much smaller; ẇ_i gets s_i² by the chain rule."""
+def test_sites_with_other_variances_behave_as_rescaled():
+    """w·x does not change if x_i is multiplied and w_i divided by s_i; by the chain rule ẇ_i gets a factor s_i²."""
     scale = torch.tensor([1.0, 2.0, 0.5, 1.0], dtype=torch.float64)
     start = torch.tensor([[0.3, 0.1, 0.2, -0.1]], dtype=torch.float64)
     plain, sized = torch.eye(4, dtype=torch.float64), torch.diag(scale.square())

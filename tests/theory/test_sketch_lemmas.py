@@ -13,7 +13,7 @@ def _normal(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("s", [1, 2, 4])
-def test_moments_are_those_of_all_outcomes(s):
+def test_moments_agree_with_the_enumeration(s):
     x, w, p = _normal(5, 4, 3), _normal(5, 4, seed=1), optimal_probabilities(_normal(5, 4, seed=2))
     found = lemmas.enumerate_moments(x, w, p, s)
     mean, variance = lemmas.feature_moments(x, w, p, s)
@@ -45,7 +45,7 @@ def test_lemma_4_1_with_and_without_its_square():
         assert lemmas.unsquared_error(ones, pair, 1).item() == pytest.approx(printed)
 
 
-def test_lemma_4_2_holds_exactly_where_it_must():
+def test_lemma_4_2_as_printed_and_corrected():
     w = _normal(500, 3)
     for n in (1, 4, 128):
         exact = sketch_bounds.gaussian_error(w, w, 2, n)

@@ -27,7 +27,7 @@ def test_the_identity_is_the_sum_over_all_draws(s):
         assert torch.allclose(identity, sketching.enumerate_error(x, w, p, s), rtol=1e-13, atol=1e-14)
 
 
-def test_enumerated_masks_are_unbiased_and_their_chances_sum_to_one():
+def test_enumerated_masks_are_unbiased_and_their_probabilities_sum_to_one():
     p = sketching.optimal_probabilities(_normal(5, 3))
     masks, chances = sketching.enumerate_masks(p, 3)
     assert masks.shape == (5, 27, 3)
@@ -35,7 +35,7 @@ def test_enumerated_masks_are_unbiased_and_their_chances_sum_to_one():
     assert torch.allclose((chances.unsqueeze(-1) * masks).sum(-2), torch.ones(5, 3, dtype=torch.float64))
 
 
-def test_drawn_masks_are_those_of_the_enumeration():
+def test_drawn_masks_occur_as_often_as_enumerated():
     p, repeats = _tensor(0.5, 0.3, 0.2, 0.0), 40_000
     drawn = sketching.draw_mask(p, 2, generator=torch.Generator().manual_seed(0), draws=(repeats,))
     masks, chances = sketching.enumerate_masks(p, 2)

@@ -1,4 +1,4 @@
-"""Steady states: flat for Gaussian data, a bump for spins, and both stand still under Eq. 5."""
+"""Steady states: flat for Gaussian data, a bump for spins, and both are fixed points of Eq. 5."""
 
 import math
 from itertools import pairwise
@@ -16,7 +16,7 @@ from prunefield.theory import amplifier, fields, flow
 from prunefield.theory.steady import find_steady
 
 
-def test_gaussian_data_end_flat_at_the_height_that_is_known():
+def test_gaussian_data_end_flat_at_the_known_height():
     short, long = (fields.correlate_sites(40, xi) for xi in (1.0, 3.0))
     found = find_steady(first_weights(0, 4, 40, 1e-3), short, long, amplifier.amplify_gaussian).weights
     height = flow.find_flat_state(fields.make_circulant(short), fields.make_circulant(long), amplifier.amplify_gaussian)
@@ -37,7 +37,7 @@ def test_a_localised_bump_is_where_the_flow_ends(task):
     assert torch.allclose(found.abs().sort(-1).values, end.abs().sort(-1).values, rtol=0, atol=1e-6)
 
 
-def test_from_the_first_weights_too_spins_localise_and_kur_does_not():
+def test_from_initial_weights_spins_localise_and_kur_does_not():
     for task, local in ((Ising(), True), (Kur(k=5.0), False)):
         short, long = task.covariance(0)[0], task.covariance(1)[0]
         found = find_steady(first_weights(0, 3, 40, 1e-3), short, long, task.amplifier)
@@ -47,7 +47,7 @@ def test_from_the_first_weights_too_spins_localise_and_kur_does_not():
 
 
 def stretch(size):
-    """Spins on `size` sites whose correlations reach as far, as a share of the ring, as with (0.3, 0.7) on 40."""
+    """Spins on `size` sites whose correlation lengths are the same share of the ring as with (0.3, 0.7) on 40."""
     couplings = (math.atanh(math.tanh(coupling) ** (40 / size)) for coupling in (0.3, 0.7))
     task = Ising(size=size, couplings=tuple(couplings))
     short, long = task.covariance(0)[0], task.covariance(1)[0]
@@ -55,7 +55,7 @@ def stretch(size):
     return short, long, find_steady(bump, short, long, amplifier.amplify_hypercube, tolerance=1e-9).weights
 
 
-def test_with_lengthscales_that_grow_with_the_ring_n_times_w_has_the_limit_of_eq_8():
+def test_if_lengthscales_grow_with_the_ring_n_times_w_converges_as_in_eq_8():
     found = [size * stretch(size)[2] for size in (80, 160, 320, 640)]
     rough = [(finer[::2] - coarse).abs().max().item() for coarse, finer in pairwise(found)]
     means = [field.mean().item() for field in found]  # ∫u dx
@@ -66,7 +66,7 @@ def test_with_lengthscales_that_grow_with_the_ring_n_times_w_has_the_limit_of_eq
     assert all(compute_ipr(field) * len(field) == pytest.approx(18, rel=0.1) for field in found)
 
 
-def test_the_half_that_eq_8_has_and_eq_5_has_not_makes_the_field_twice_as_large():
+def test_the_extra_half_in_eq_8_doubles_the_field():
     short, long, w = stretch(160)
 
     def balance(w, factor):
@@ -80,7 +80,7 @@ def test_the_half_that_eq_8_has_and_eq_5_has_not_makes_the_field_twice_as_large(
     assert balance(w, 0.5) > 0.1
 
 
-def test_a_search_that_does_not_end_says_so():
+def test_a_search_that_does_not_converge_is_an_error():
     short, long = (fields.correlate_sites(40, xi) for xi in (1.0, 3.0))
     with pytest.raises(RunError, match="no steady state within 3 steps"):
         find_steady(first_weights(0, 1, 40, 1e-3), short, long, amplifier.amplify_gaussian, limit=3)

@@ -16,7 +16,7 @@ def net():
     return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.BatchNorm1d(4), nn.Linear(4, 2)).eval()
 
 
-def test_the_jacobian_is_that_of_finite_differences(net):
+def test_the_jacobian_agrees_with_finite_differences(net):
     x = torch.randn(5, 3, generator=torch.Generator().manual_seed(1))
     parameters, outputs = tangent.parameters_of(net), tangent.bind_inputs(net, x)
     before = {name: value.clone() for name, value in net.state_dict().items()}
@@ -65,7 +65,7 @@ def test_the_bound_is_the_printed_one():
     assert ours == pytest.approx(printed)
 
 
-def test_the_bound_never_says_more_than_that_nothing_is_kept():
+def test_the_bound_is_never_better_than_that_of_an_empty_mask():
     """For d ≥ 4 and s ≤ d it is at least K²(‖θ0‖ + D)², which no ‖J(θt)θt‖² within distance D exceeds."""
     stream = torch.Generator().manual_seed(0)
     for _ in range(200):

@@ -5,18 +5,18 @@ import math
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from prunefield.core.errors import UsageError, unknown
+from prunefield.core.files import default_store
 from prunefield.core.names import modules
 
 if TYPE_CHECKING:
-    from prunefield.engines import Engine
+    from prunefield.lab.plan import Plan
     from prunefield.lab.store import Store
-    from prunefield.runs import Run
 
 
 class Parser(ArgumentParser):
@@ -31,7 +31,10 @@ class Parser(ArgumentParser):
         prefix = "unrecognized arguments: "
         if message.startswith(prefix):
             options = [name for action in self._actions for name in action.option_strings]
-            raise unknown("argument", message.removeprefix(prefix).split(" ")[0], options)
+            got = message.removeprefix(prefix).split(" ")[0]
+            if got.partition("=")[0] == "--out" and "--store" in options:
+                raise UsageError(f"unknown argument {got!r}: the folder of results is chosen with --store DIR")
+            raise unknown("argument", got, options)
         raise UsageError(f"{message} (see: {self.prog} --help)")
 
 
@@ -54,9 +57,11 @@ def _read_path(text: str) -> Path:
 
 
 def add_store(parser: ArgumentParser) -> None:
-    """--out and --json."""
-    default = Path(os.environ.get("PRUNEFIELD_OUT", "prunefield-out"))
-    parser.add_argument("--out", type=Path, default=default, metavar="DIR", help=f"the store [default: {default}]")
+    """--store and --json."""
+    place = default_store()
+    parser.add_argument(
+        "--store", type=Path, default=place, metavar="DIR", help=f"folder of all results [default: {place}]"
+    )
     add_json(parser)
 
 
@@ -102,47 +107,25 @@ def add_device(parser: ArgumentParser) -> None:
     parser.add_argument("--device", default="cpu", help="the device: cpu, cuda, cuda:1, mps [default: cpu]")
 
 
-def engine_of(args: Namespace) -> "Engine":
-    """The engine that --engine and --jobs ask for."""
-    from prunefield.engines import Engine
-
-    return Engine.parse(args.engine if args.jobs is None else f"{args.engine},jobs={args.jobs}")
-
-
 def check_device(args: Namespace) -> str:
     """The device, if this machine has it."""
-    import torch
+    from prunefield.lab.conditions import check_device
 
-    try:
-        if torch.empty(1, device=args.device).is_meta:
-            raise RuntimeError("it computes nothing")
-    except (RuntimeError, AssertionError, ValueError, OverflowError) as error:
-        raise UsageError(f"no device {args.device!r} here: {str(error).partition(chr(10))[0]}") from None
-    return args.device
+    return check_device(args.device)
 
 
-def new_store(args: Namespace) -> "Store":
-    """The store in --out, made if it is not there."""
-    from prunefield.lab.store import Store
+def how_to_run(args: Namespace) -> dict[str, Any]:
+    """What `Study.run` and `reproduce` take from --engine, --jobs and --device."""
+    from prunefield.core.terminal import show_warning
 
-    return Store(args.out)
+    return {"engine": args.engine, "jobs": args.jobs, "device": args.device, "report": show_warning}
 
 
 def old_store(args: Namespace) -> "Store":
-    """The store in --out, which must be there."""
-    if not has_store(args):
-        raise UsageError(
-            f"no store in {args.out}; to create one, run: prunefield reproduce --scale smoke --out {args.out}"
-        )
-    return new_store(args)
+    """The store in --store, which must be there."""
+    from prunefield.lab.store import read_store
 
-
-def has_store(args: Namespace) -> bool:
-    """Whether there is a store in --out; one that may not be looked into counts, and is refused when it is opened."""
-    try:
-        return (args.out / "store.json").exists()
-    except PermissionError:
-        return True
+    return read_store(args.store)
 
 
 _document: TextIO | None = None  # where --json prints, while everything else that is printed goes to stderr
@@ -187,20 +170,19 @@ def _drop_infinities(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def print_plan(args: Namespace, runs: "Sequence[Run]") -> None:
+def print_plan(args: Namespace, plan: "Plan") -> int:
     """What --dry-run prints: the runs, which of them are stored, and the time of the rest."""
-    from prunefield.cli.screen import show, show_duration
+    from prunefield.core.terminal import show_duration, show_table
+    from prunefield.engines import choose_engine
 
-    store = old_store(args) if has_store(args) else None
-    states = ["stored" if store and store.folder(run).is_done else "to do" for run in runs]
-    left = sum(run.seconds() for run, state in zip(runs, states, strict=True) if state == "to do")
+    choose_engine(args.engine, args.jobs)  # refused here as it would be without --dry-run
     if args.json:
-        rows = [
-            {"run": run.folder, "state": state, "seconds": run.seconds(), "settings": run.settings()}
-            for run, state in zip(runs, states, strict=True)
-        ]
-        print_json({"runs": rows, "core_hours": left / 3600})
-        return
-    rows = [(run.folder, state, show_duration(run.seconds())) for run, state in zip(runs, states, strict=True)]
-    show(("run", "state", "one core"), rows)
-    print(f"{len(runs)} runs; to do: about {show_duration(left)} of one core ({left / 3600:.2f} core-hours)")
+        print_json(plan.as_json())
+        return 0
+    rows = [
+        (run.folder, plan.state(run), f"{show_duration(step.seconds)}{' *' * bool(step.learnt)}")
+        for run, step in plan.estimates.items()
+    ]
+    show_table(("run", "state", "one core"), rows)
+    print("\n".join((plan.title, *(f"* {note}" for note in plan.notes()))))
+    return 0

@@ -9,6 +9,13 @@ from pathlib import Path
 
 from prunefield.core.errors import StoreError, UsageError
 
+STORE = "PRUNEFIELD_STORE"  # the variable with the folder of results
+
+
+def default_store() -> Path:
+    """Where results are kept unless another folder is chosen."""
+    return Path(os.environ.get(STORE) or "prunefield-out")
+
 
 def write_whole(path: Path, data: bytes | bytearray, *, keep: Path | None = None, chosen_by: str = "--out") -> None:
     """Writes `data` to `path` so that a reader sees the old file or the new one, never a part of it.

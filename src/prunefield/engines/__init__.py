@@ -2,7 +2,7 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -43,6 +43,12 @@ class Engine(Plugin):
         None lets the caller show progress. One piece of work that fails does not stop the others. When the caller
         closes the iterator or is interrupted, no process is left behind.
         """
+
+
+def choose_engine(engine: Engine | Mapping[str, Any] | str = "local", jobs: int | None = None) -> Engine:
+    """An engine by its name or settings, with this number of processes."""
+    chosen = Engine.parse(engine)
+    return chosen if jobs is None else Engine.parse({**chosen.settings(), "jobs": jobs})
 
 
 def count_cores() -> int:

@@ -9,9 +9,21 @@ import scipy.linalg  # noqa: F401  (its threads are limited with the others only
 import torch
 from threadpoolctl import ThreadpoolController
 
+from prunefield.core.errors import UsageError
+
 _lock = threading.Lock()
 _inside = 0  # how many runs of this process are under way, in threads of the caller or one inside of the other
 _process = ExitStack()  # gives the process its own settings back
+
+
+def check_device(device: str) -> str:
+    """The device, if this machine has it."""
+    try:
+        if torch.empty(1, device=device).is_meta:
+            raise RuntimeError("it computes nothing")
+    except (RuntimeError, AssertionError, ValueError, OverflowError) as error:
+        raise UsageError(f"no device {device!r} here: {str(error).partition(chr(10))[0]}") from None
+    return device
 
 
 @contextmanager

@@ -4,7 +4,8 @@ import platform
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from typing import NamedTuple
@@ -13,36 +14,44 @@ import torch
 
 import prunefield
 from prunefield.core.errors import Error, RunError
+from prunefield.core.progress import track_progress
 from prunefield.engines import Engine, Retry
 from prunefield.lab.conditions import fixed_conditions
+from prunefield.lab.estimates import estimate_seconds
 from prunefield.lab.store import Folder, Store
 from prunefield.runs import Result, Run, State
 
 
-def _warn(message: str) -> None:
+def warn(message: str) -> None:
+    """A Python warning: what a library does with a line that is not an error."""
     warnings.warn(message, stacklevel=3)
 
 
-def obtain(store: Store, run: Run, *, device: str = "cpu", report: Callable[[str], None] = _warn) -> Result:
+def obtain(store: Store, run: Run, *, device: str = "cpu", report: Callable[[str], None] = warn) -> Result:
     """The result of a run: read if it is stored, resumed if it was interrupted, computed if it is new.
 
-    Runs that it needs come first. If another process is executing it, this one waits and then reads. `report` gets a
-    line for each damaged safe point that was set aside.
+    Runs that a new one needs come first. If another process is executing it, this one waits and then reads. `report`
+    gets a line for each damaged safe point that was set aside.
     """
-    for need in run.needs():
-        obtain(store, need, device=device, report=report)
+    _complete(store, run, device, report)
+    return store.folder(run).read()
+
+
+def _complete(store: Store, run: Run, device: str, report: Callable[[str], None]) -> None:
+    """Executes a run and what it needs, unless they are stored; reads no result, because each is read where used."""
     folder = store.folder(run)
     if folder.is_done:
         folder.tidy()  # after a process that was killed in its last moment
-    else:
-        run.require()
-        with folder.hold():
-            if not folder.is_done:
-                with fixed_conditions():
-                    _execute(store, run, folder, device)
-                for warning in folder.warnings():
-                    report(warning)
-    return folder.read()
+        return
+    run.require()
+    for need in run.needs():
+        _complete(store, need, device, report)
+    with folder.hold():
+        if not folder.is_done:
+            with fixed_conditions():
+                _execute(store, run, folder, device)
+            for warning in folder.warnings():
+                report(warning)
 
 
 def _execute(store: Store, run: Run, folder: Folder, device: str) -> None:
@@ -94,6 +103,13 @@ class Progress(NamedTuple):
     all_runs: int
 
 
+@contextmanager
+def show_bar(what: str, *, shown: bool = True) -> Iterator[Callable[[Progress], None]]:
+    """A progress bar on stderr for `carry_out`."""
+    with track_progress(what, shown=shown) as tell:
+        yield lambda at: tell(at.seconds, at.all_seconds, f"{at.runs} of {at.all_runs} runs")
+
+
 def order(runs: Iterable[Run]) -> list[Run]:
     """The runs and all that they depend on, each once; dependencies come first, the simplest before the others."""
     depth = _depths(runs)
@@ -121,7 +137,7 @@ def carry_out(
     *,
     device: str = "cpu",
     tell: Callable[[Progress], None] = lambda progress: None,
-    report: Callable[[str], None] = _warn,
+    report: Callable[[str], None] = warn,
 ) -> dict[Run, str]:
     """Executes what is missing on an engine; returns `{run: why it failed}`, empty if all is well.
 
@@ -131,7 +147,7 @@ def carry_out(
     before any of them begins.
     """
     depth = _depths(runs)
-    seconds = {run: run.seconds() for run in depth}
+    seconds = {run: step.seconds for run, step in estimate_seconds(depth, store, device=device).items()}
     folders = {run: store.folder(run) for run in depth}
     missing = [run for run in depth if not folders[run].is_done]
     for run in missing:

@@ -4,20 +4,22 @@
 """
 
 import json
-import math
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from filelock import FileLock, Timeout
 
+from prunefield.core import files
 from prunefield.core.errors import StoreError, UsageError
-from prunefield.core.files import cannot, checksum, delete, is_locked, make_folder, sync_folder, write_whole
+from prunefield.core.files import checksum, delete, is_locked, sync_folder
 from prunefield.core.plugin import hash_settings
+from prunefield.lab.json_files import encode_table, read_table
 
 if TYPE_CHECKING:  # a list of runs needs no torch
     from prunefield.lab.packing import SafePoint
@@ -26,7 +28,11 @@ if TYPE_CHECKING:  # a list of runs needs no torch
 FOUND = ("settings.json", "records.json", "tensors.safetensors", "state.safetensors")  # the digest is of these
 FILES = (*FOUND, "made.json")
 SAFE_POINTS = ("checkpoint.safetensors", "checkpoint-before.safetensors")
-Status = Literal["done", "running", "stopped", "failed"]
+Status = Literal["done", "running", "stopped", "failed", "foreign"]
+NAME = re.compile(r".+-[0-9a-f]{16}")
+cannot = partial(files.cannot, chosen_by="--store")
+make_folder = partial(files.make_folder, chosen_by="--store")
+write_whole = partial(files.write_whole, chosen_by="--store")
 
 
 class Examined(NamedTuple):
@@ -47,6 +53,10 @@ class Folder:
     @cached_property
     def path(self) -> Path:
         return self.root / "runs" / self.name
+
+    @property
+    def kind(self) -> str:
+        return self.name.rpartition("-")[0]
 
     @property
     def lock_path(self) -> Path:
@@ -174,7 +184,7 @@ class Folder:
     def _clear(self, *names: str) -> None:
         """Removes files, and those which a process that was killed had not finished writing."""
         for name in os.listdir(self.path):
-            if name in names or name.endswith(".part"):
+            if name in names or _is_part(name):
                 (self.path / name).unlink(missing_ok=True)
 
     # -- what a finished run gives back -------------------------------------------------------------------------
@@ -189,6 +199,17 @@ class Folder:
             raise StoreError(f"{self.name} is damaged: {found.problems[0]}; {self.remedy}")
         tensors, _ = unpack(found.contents["tensors.safetensors"])
         return Result(join_records(json.loads(found.contents["records.json"]), tensors), found.digest)
+
+    def read_values(self) -> list[dict[str, Any]]:
+        """The values of the records of a finished run, without its tensors: one file is read and checked."""
+        sums = read_table(self.path / "done.json").get("files")
+        try:
+            data = (self.path / "records.json").read_bytes()
+            if not isinstance(sums, dict) or checksum(data) != sums.get("records.json"):
+                raise ValueError("records.json was truncated or edited")
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{self.name} is damaged: {error}; {self.remedy}") from None
+        return json.loads(data)
 
     def table(self, name: str) -> dict[str, Any]:
         """`settings`, `made`, `done` or `failure`; empty where there is none."""
@@ -240,12 +261,16 @@ class Folder:
             names = []
         if "done.json" in names:
             return "done"
+        if not NAME.fullmatch(self.name) or ("settings.json" not in names and not all(map(_is_part, names))):
+            return "foreign"  # somebody's folder; a run without settings was killed at its very beginning
         if "failure.json" in names:
             return "failed"
         return "running" if is_locked(self.lock_path) else "stopped"
 
     def remove(self) -> None:
-        """Deletes the run, or the link to it; one that is being executed is left alone."""
+        """Deletes the run, or the link to it; one that is being executed is left alone, and so is what is not a run."""
+        if self.status == "foreign":
+            raise UsageError(f"{self.path} is not a run of prunefield; if you do not need it, delete it by hand")
         try:
             with self.hold(timeout=0):
                 if not self.path.is_symlink():
@@ -256,6 +281,11 @@ class Folder:
             raise UsageError(f"{self.name} is being executed; stop it first") from None
         except OSError as error:
             raise cannot("remove", self.path, error) from None
+
+
+def _is_part(name: str) -> bool:
+    """Whether a file was not finished when its process was killed."""
+    return name.endswith(".part")
 
 
 def _digest(sums: Mapping[str, str]) -> str:
@@ -270,31 +300,3 @@ def _name(settings: bytes) -> str:
         return f"{table['kind'].partition('@')[0]}-{hash_settings(table)}"
     except (ValueError, TypeError, LookupError, AttributeError):
         return "no run"
-
-
-def encode_table(value: Any) -> bytes:
-    return (json.dumps(value, allow_nan=False, ensure_ascii=False, indent=1) + "\n").encode()
-
-
-def _parse_number(text: str) -> float:
-    """A number that JSON can hold again."""
-    if not math.isfinite(number := float(text)):
-        raise ValueError(f"{text} is not a finite number")
-    return number
-
-
-_decode = json.JSONDecoder(parse_float=_parse_number, parse_constant=_parse_number).decode
-
-
-def read_table(path: Path | str, default: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The table in a JSON file, or `default` if there is no such file."""
-    try:
-        with open(path, "rb", buffering=0) as file:
-            table = _decode(file.read().decode())
-        if not isinstance(table, dict):
-            raise ValueError(f"a table was expected, not {type(table).__name__}")
-    except (OSError, ValueError, RecursionError) as error:
-        if default is not None and isinstance(error, FileNotFoundError):
-            return default
-        raise StoreError(f"{path} is unreadable ({error}); remove it and repeat the command that made it") from None
-    return table

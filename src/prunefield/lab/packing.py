@@ -2,11 +2,13 @@
 damage.
 """
 
+import ctypes
 import json
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import torch
 from safetensors import SafetensorError
 from safetensors.numpy import save
 from safetensors.torch import load
@@ -82,11 +84,20 @@ def unpack(data: bytes) -> tuple[dict[str, Tensor], Any]:
     try:
         size = int.from_bytes(data[:8], "little")
         header = json.loads(data[8 : 8 + size])
-        # Cloned, because a product's last bits may depend on how memory is aligned, and a file's is not like torch's.
-        tensors = {key: tensor.clone() for key, tensor in load(data).items()}
+        tensors = {key: _copy(tensor) for key, tensor in load(data).items()}
         return tensors, json.loads(header.get("__metadata__", {}).get("values", "null"))
     except (SafetensorError, ValueError) as error:
         raise StoreError(f"not a safetensors file of prunefield ({error})") from None
+
+
+def _copy(tensor: Tensor) -> Tensor:
+    """The tensor in torch's own memory: a product's last bits may depend on how memory is aligned.
+
+    Not by `clone`, which shares the work out among threads: after a fork they are gone, and it would wait for ever.
+    """
+    own = torch.empty_like(tensor)
+    ctypes.memmove(own.data_ptr(), tensor.data_ptr(), tensor.nbytes)
+    return own
 
 
 def dump(value: Any) -> str:

@@ -21,15 +21,22 @@ verifying write nothing, so a store may be read-only or belong to another user.
 """
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prunefield.core.errors import UsageError, unknown
-from prunefield.core.files import cannot, make_folder, write_whole
-from prunefield.lab.folder import Folder, encode_table, read_table
+from prunefield.core.files import cannot, default_store, make_folder, write_whole
+from prunefield.core.settings import flatten_settings
+from prunefield.lab.folder import Folder
+from prunefield.lab.json_files import encode_table, read_table
+from prunefield.lab.tables import tabulate_records
 
 if TYPE_CHECKING:  # a list of runs needs no torch
+    from pandas import DataFrame
+
     from prunefield.runs import Run
 
 FORMAT = 1
@@ -44,15 +51,15 @@ class Store:
         try:
             is_new = not mark.exists()
         except OSError as error:
-            raise cannot("read", mark, error) from None
+            raise cannot("read", mark, error, chosen_by="--store") from None
         if is_new:
-            make_folder(self.root)
-            write_whole(mark, encode_table({"format": FORMAT}))
+            make_folder(self.root, chosen_by="--store")
+            write_whole(mark, encode_table({"format": FORMAT}), chosen_by="--store")
         made = read_table(mark).get("format")
         if type(made) is not int or not 1 <= made <= FORMAT:
             raise UsageError(
                 f"{self.root} is a store of format {made}, this version of prunefield reads formats up to {FORMAT}; "
-                "upgrade it or choose another folder with --out"
+                "upgrade it or choose another folder with --store"
             )
 
     def folder(self, run: "Run") -> Folder:
@@ -77,7 +84,7 @@ class Store:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise cannot("read", path, error) from None
+            raise cannot("read", path, error, chosen_by="--store") from None
 
     def match(self, name: str) -> Folder:
         """The run with this name, or the only one whose name or hash begins like this."""
@@ -94,3 +101,68 @@ class Store:
         if not found:
             raise unknown("run", name, names)
         return self[found[0]]
+
+    def frame(self, kind: str | None = None, *, records: bool = False) -> "DataFrame":
+        """One row for each finished run, or for each of its `records`: name, settings with dotted keys, values.
+
+        The values of a run are those of its last record. Nothing is read but settings and values.
+        """
+        if kind is not None:
+            self.check_kind(kind)
+        return tabulate_runs((folder for folder in self if kind in (None, folder.kind)), records=records)
+
+    def check_kind(self, kind: str) -> None:
+        """Refuses a kind of which the store has no run."""
+        kinds = sorted({folder.kind for folder in self})
+        if kind not in kinds:
+            raise unknown("kind of run in this store", kind, kinds)
+
+    def __repr__(self) -> str:
+        return f"<Store: {self.root}, {len(self.names()):,} runs>"
+
+    def _repr_html_(self) -> str:
+        counts = Counter((folder.kind, folder.status) for folder in self)
+        rows = "".join(
+            f"<tr><td>{escape(kind)}</td><td>{status}</td><td>{count:,}</td></tr>"
+            for (kind, status), count in sorted(counts.items())
+        )
+        head = "<tr><th>kind</th><th>status</th><th>runs</th></tr>"
+        return f"<p><b>Store: {escape(str(self.root))}</b></p><table>{head}{rows}</table>"
+
+
+def tabulate_runs(folders: Iterable[Folder], *, records: bool = False) -> "DataFrame":
+    """One row for each finished run, or for each of its `records`."""
+    entries = []
+    for folder in folders:
+        if folder.is_done:
+            rows, flat = folder.read_values(), flatten_settings(folder.table("settings"))
+            entries.append(({"run": folder.name, **flat}, rows if records else rows[-1:] or [{}]))
+    return tabulate_records(entries)
+
+
+def find_store(place: Store | Path | str | None = None) -> Store | None:
+    """The store in a folder, by default in PRUNEFIELD_STORE or `prunefield-out`; None if there is none.
+
+    One that may not be looked into counts, and is refused when it is opened.
+    """
+    if isinstance(place, Store):
+        return place
+    root = default_store() if place is None else Path(place)
+    try:
+        is_there = (root / "store.json").exists()
+    except PermissionError:
+        is_there = True
+    return Store(root) if is_there else None
+
+
+def read_store(place: Store | Path | str | None = None) -> Store:
+    """The store in a folder, which must be there."""
+    store, root = find_store(place), default_store() if place is None else place
+    if store is None:
+        raise UsageError(f"no store in {root}; to create one, run: prunefield reproduce --scale smoke --store {root}")
+    return store
+
+
+def open_store(place: Store | Path | str | None = None) -> Store:
+    """The store in a folder, by default in PRUNEFIELD_STORE or `prunefield-out`; made if there is none."""
+    return place if isinstance(place, Store) else Store(default_store() if place is None else place)

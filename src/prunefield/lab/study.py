@@ -1,70 +1,169 @@
-"""Studies: a TOML file with the settings of a run, and optionally a grid of values to sweep over.
+"""Studies: the settings of a run, and optionally values to sweep over; every combination is one run.
 
-kind = "imp"
-rounds = 6
-task = { kind = "leaves", categories = 4 }
+    kind = "imp"
+    rounds = 6
+    task = { kind = "leaves", categories = 4 }
 
-[sweep]                      # only for `prunefield sweep`: every combination is one run
-seed = [0, 1, 2]
-"task.categories" = [4, 10]
+    [sweep]                      # only for `prunefield sweep`
+    seed = [0, 1, 2]
+    "task.categories" = [4, 10]
+
+The same in Python: `Study({"kind": "imp", …}, sweep={"seed": range(3), …})`.
 """
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from prunefield.core.errors import UsageError
-from prunefield.core.settings import change_setting, put_setting, read_toml
+from prunefield.core.plugin import Plugin
+from prunefield.core.settings import change_setting, flatten_settings, put_setting, read_settings, read_toml
 from prunefield.core.sizes import read_start
+from prunefield.engines import Engine, choose_engine
+from prunefield.lab.conditions import check_device
+from prunefield.lab.execution import carry_out, show_bar, warn
+from prunefield.lab.plan import Plan, make_plan
+from prunefield.lab.results import Results
+from prunefield.lab.store import Store, find_store, open_store, read_store
+from prunefield.lab.tables import find_varying
 from prunefield.runs import Run
 
 LONGEST = 4_000_000  # bytes of a study: a list of half a million seeds
 
 
-@dataclass(frozen=True)
 class Study:
-    """The runs of a study, which are counted without being made."""
+    """Runs with settings in common: one for each combination of the values in `sweep`.
 
-    path: Path
-    table: dict[str, Any]
-    grid: dict[str, list[Any]]
+    `settings` is a table with the key `kind`, or text such as `neuron,task=nlgp,steps=500`; a dot in a key leads into
+    nested settings, and plug-ins may stand for their settings.
 
-    @property
-    def count(self) -> int:
-        """How many runs there are: the product of the lengths in the sweep."""
-        return math.prod(map(len, self.grid.values()))
+    >>> study = Study({"kind": "neuron", "task": "nlgp"}, sweep={"seed": range(3), "task.g": [0.01, 3.0]})
+    >>> study
+    <Study: 6 runs of neuron; sweep: seed (3), task.g (2)>
+    >>> study.runs[1].task.g
+    3.0
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | str | Run,
+        sweep: Mapping[str, Collection[Any]] | None = None,
+        *,
+        source: str = "",
+    ) -> None:
+        self.source = source  # the file that it was read from
+        table = read_settings(settings) if isinstance(settings, str) else _simplify(settings)
+        if not isinstance(table, dict):
+            raise UsageError(f"a study needs a table of settings with the key 'kind', not {repr(settings)[:100]}")
+        if not isinstance(sweep, Mapping | None):
+            raise UsageError(self._place(f"sweep takes a table of lists, such as seed = [0, 1, 2], not {sweep!r:.100}"))
+        self.settings: dict[str, Any] = {}
+        for key, value in table.items():
+            put_setting(self.settings, key, value)
+        self.sweep = {str(key): self._list(str(key), values) for key, values in (sweep or {}).items()}
+        next(iter(self))  # a wrong key is reported here, not after an hour
+
+    @classmethod
+    def read(cls, path: Path | str, changes: Iterable[str] = ()) -> "Study":
+        """The study in a TOML file, with changes such as `task.g=3`; one of a swept key ends its sweep."""
+        content = read_start(Path(path), LONGEST, "a study")
+        try:
+            table = read_toml(content.decode())
+        except ValueError as error:
+            raise UsageError(f"{path} is not TOML: {error}") from None
+        sweep = table.pop("sweep", {})
+        for text in changes:
+            key = change_setting(table, text)
+            if isinstance(sweep, dict):
+                sweep.pop(key, None)
+        return cls(table, sweep, source=str(path))
 
     def __len__(self) -> int:
         return self.count
 
+    @property
+    def count(self) -> int:
+        """How many runs there are: the product of the lengths in the sweep. `len` has a limit, this has not."""
+        return math.prod(map(len, self.sweep.values()))
+
     def __iter__(self) -> Iterator[Run]:
-        for point in itertools.product(*self.grid.values()):
-            settings = dict(self.table)
+        for point in itertools.product(*self.sweep.values()):
+            settings = dict(self.settings)
             try:
-                for key, value in zip(self.grid, point, strict=True):
+                for key, value in zip(self.sweep, point, strict=True):
                     put_setting(settings, key, value)
                 yield Run.parse(settings)
             except UsageError as error:
-                raise UsageError(f"{self.path}: {error}") from None
+                raise UsageError(self._place(str(error))) from None
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """All runs, each once, in the order of the sweep."""
+        return list(dict.fromkeys(self))
+
+    @cached_property
+    def varying(self) -> list[str]:
+        """The settings that differ between runs, with dotted keys, in the order of the sweep."""
+        found = find_varying([flatten_settings(run.settings()) for run in self.runs])
+        order = {key: place for place, key in enumerate(self.sweep)}
+        swept = ([place for own, place in order.items() if f"{key}.".startswith(f"{own}.")] for key in found)
+        return [key for _, key in sorted(zip(swept, found, strict=True), key=lambda pair: pair[0] or [len(order)])]
+
+    def plan(self, store: Store | Path | str | None = None, *, device: str = "cpu") -> Plan:
+        """What `run` would execute, what is stored already, and the time of the rest; a new store is not made."""
+        return make_plan(self.runs, find_store(store), varying=self.varying, device=device)
+
+    def results(self, store: Store | Path | str | None = None) -> Results:
+        """What is stored of this study, without executing anything."""
+        return Results(read_store(store), self.runs, self.varying)
+
+    def run(
+        self,
+        store: Store | Path | str | None = None,
+        *,
+        jobs: int | None = None,
+        engine: Engine | Mapping[str, Any] | str = "local",
+        device: str = "cpu",
+        progress: bool = True,
+        report: Callable[[str], None] = warn,
+    ) -> Results:
+        """Executes what is not stored yet, `jobs` runs at a time, and returns the results of all runs.
+
+        `engine` is where: `local`, or `ray,address=auto`. Interrupt it at any time: the next call continues from the
+        last safe points. `progress` shows a bar on stderr; `report` gets a line for each retry.
+        """
+        chosen, device, runs = choose_engine(engine, jobs), check_device(device), self.runs
+        opened = open_store(store)
+        with show_bar(Path(self.source).name or self.settings["kind"], shown=progress) as tell:
+            failures = carry_out(opened, runs, chosen, device=device, tell=tell, report=report)
+        return Results(opened, runs, self.varying, failures)
+
+    def __repr__(self) -> str:
+        swept = ", ".join(f"{key} ({len(values)})" for key, values in self.sweep.items())
+        count = f"{self.count:,} run{'s' * (self.count != 1)}"
+        return f"<Study: {count} of {self.settings['kind']}{f'; sweep: {swept}' * bool(swept)}>"
+
+    def _list(self, key: str, values: Any) -> list[Any]:
+        values = _simplify(values)
+        if not isinstance(values, list) or not values:
+            raise UsageError(
+                self._place(f"sweep takes non-empty lists, such as {key} = [0, 1, 2], not {values!r:.100}")
+            )
+        return values
+
+    def _place(self, message: str) -> str:
+        return f"{self.source}: {message}" if self.source else message
 
 
-def read(path: Path, changes: Iterable[str] = ()) -> Study:
-    """A study, with changes such as `task.g=3` made to it: one run, or one for each point of its sweep."""
-    table = _load(path)
-    grid = table.pop("sweep", {})
-    if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
-        raise UsageError(f"{path}: [sweep] takes non-empty lists, such as seed = [0, 1, 2]")
-    for text in changes:
-        grid.pop(change_setting(table, text), None)
-    return Study(path, table, grid)
-
-
-def _load(path: Path) -> dict[str, Any]:
-    content = read_start(path, LONGEST, "a study")
-    try:
-        return read_toml(content.decode())
-    except ValueError as error:
-        raise UsageError(f"{path} is not TOML: {error}") from None
+def _simplify(value: Any) -> Any:
+    """Plug-ins, tables, ranges, arrays and their numbers as plain settings."""
+    if isinstance(value, Plugin):
+        return value.settings()
+    if isinstance(value, Mapping):
+        return {str(key): _simplify(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | range | set | frozenset):
+        return [_simplify(item) for item in value]
+    return value.tolist() if hasattr(value, "tolist") else value  # of NumPy, pandas or torch

@@ -79,7 +79,7 @@ def read_batches(batches: Sequence[Any]) -> list[Fed]:
     dict_keys(['x'])
     """
     found = [_read_batch(batch) for batch in batches]
-    if not found or not all(count_examples(fed) for fed in found):
+    if not found or not all(count_in_batch(fed) for fed in found):
         raise UsageError(f"this score needs data, and there are no examples: set data to {FORMS}")
     return found
 
@@ -145,7 +145,7 @@ def fit_batch(fed: Fed, weight: Tensor) -> Fed:
     return change_batch(fed, lambda item: item.to(weight) if item.is_floating_point() else item.to(weight.device))
 
 
-def count_examples(fed: Fed) -> int:
+def count_in_batch(fed: Fed) -> int:
     """The number of examples in a batch."""
     return next((len(item) for item in list_tensors((fed.labels, fed.inputs)) if item.ndim), 0)
 

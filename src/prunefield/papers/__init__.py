@@ -152,10 +152,14 @@ class Item(Plugin):
     def runs(self, scale: Scale) -> list[Run]:
         """What must be computed, at one of its `scales`; runs that these depend on are found automatically."""
 
-    def plan(self, scale: Scale) -> list[Run]:
-        """The runs at any scale: those of the largest of its own scales that is not above."""
+    def own_scale(self, scale: Scale) -> Scale:
+        """The largest of its own scales that is not above this one."""
         below: list[Scale] = [own for own in self.scales if SCALES.index(own) <= SCALES.index(scale)]
-        return self.runs(below[-1])
+        return below[-1]
+
+    def plan(self, scale: Scale) -> list[Run]:
+        """The runs at any scale: those of its own scale."""
+        return self.runs(self.own_scale(scale))
 
     @abstractmethod
     def table(self, results: Mapping[Run, Result]) -> Frame:

@@ -34,10 +34,10 @@ def csv(finding: Finding) -> str:
 def write(finding: Finding, root: Path) -> list[Path]:
     """Writes `root/paper/item-scale.csv`, `.svg` and `.pdf`."""
     path = root / f"{finding.name}-{finding.scale}"
-    make_folder(path.parent)
+    make_folder(path.parent, chosen_by="--store")
     figure = draw(finding)
     files = {".csv": csv(finding).encode()} | {f".{suffix}": encode(figure, suffix) for suffix in ("svg", "pdf")}
     written = [path.with_name(path.name + suffix) for suffix in files]
     for file, data in zip(written, files.values(), strict=True):
-        write_whole(file, data)
+        write_whole(file, data, chosen_by="--store")
     return written

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from prunefield.core.errors import unknown
@@ -29,7 +31,7 @@ class Row:
     null: Verdict | None
 
     def as_json(self) -> dict[str, Any]:
-        claim = {"text": self.claim.text, "where": self.claim.where, "expected": self.claim.expected}
+        claim = {key: getattr(self.claim, key) for key in ("text", "where", "expected", "decided_at")}
         null = None if self.null is None else asdict(self.null)
         return {"item": self.item, "scale": self.scale, **claim, **asdict(self.verdict), "null": null}
 
@@ -84,6 +86,14 @@ def items(names: list[str] | tuple[str, ...] = ()) -> list[Item]:
             raise unknown("item", name, papers + known)
         chosen += [other for other in found if other not in chosen]
     return [Item.parse(name) for name in chosen]
+
+
+def load_paper(name: str) -> ModuleType:
+    """The package of a paper, ours or another author's: it has TITLE and BIBTEX."""
+    packages = {kind.partition("/")[0]: module.rpartition(".")[0] for kind, module in modules(Item.family).items()}
+    if name not in packages:
+        raise unknown("paper", name, packages)
+    return import_module(packages[name])
 
 
 def settle(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:

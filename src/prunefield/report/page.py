@@ -4,7 +4,6 @@ import json
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,12 @@ from prunefield.core.figures import encode
 from prunefield.core.files import write_whole
 from prunefield.lab.store import Store
 from prunefield.report.drawings import csv, draw
-from prunefield.report.ledger import Finding
+from prunefield.report.ledger import Finding, load_paper
 
 
 def write(findings: Sequence[Finding], store: Store, path: Path) -> Path:
     """Writes the page of these findings."""
-    write_whole(path, render(findings, store).encode(), chosen_by="--page")
+    write_whole(path, render(findings, store).encode())
     return path
 
 
@@ -46,7 +45,7 @@ def _section(finding: Finding, store: Store) -> dict[str, Any]:
         "name": finding.name,
         "anchor": finding.name.replace("/", "-"),
         "title": finding.item.title,
-        "paper": import_module(f"prunefield.papers.{paper}").TITLE,
+        "paper": load_paper(paper).TITLE,
         "scale": finding.scale,
         "choices": finding.item.open_choices,
         "rows": finding.rows,

@@ -16,7 +16,7 @@ from prunefield.modules.calls import (
     Needs,
     call_network,
     compute_loss,
-    count_examples,
+    count_in_batch,
     fit_batch,
     join_batches,
     read_batches,
@@ -65,7 +65,7 @@ class TrainedMagnitude(Score):
         if not own and y is None:
             raise UsageError("trained-magnitude needs labels for its training: give pairs (inputs, labels)")
         x = whole.given if own else whole.inputs
-        pool = Pool(x, torch.arange(count_examples(whole)) if own else y)
+        pool = Pool(x, torch.arange(count_in_batch(whole)) if own else y)
         with keep_streams([first.device] if first.device.type == "cuda" else []), torch.enable_grad():
             seed_streams(seed)  # dropout draws from the global streams
             twin = _copy_network(unwrap_module(net))

@@ -1,10 +1,8 @@
 """Print the BibTeX entries of prunefield and of the papers, to cite what you used."""
 
 from argparse import ArgumentParser, Namespace
-from importlib import import_module
 
 import prunefield
-from prunefield.core.errors import unknown
 from prunefield.core.names import modules
 
 OWN = """@software{{prunefield,
@@ -19,10 +17,9 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
-    for name in args.papers:
-        if name not in _papers():
-            raise unknown("paper", name, _papers())
-    entries = [import_module(f"prunefield.papers.{name}").BIBTEX.strip() for name in args.papers or _papers()]
+    from prunefield.report.ledger import load_paper
+
+    entries = [load_paper(name).BIBTEX.strip() for name in args.papers or _papers()]
     print("\n\n".join([OWN.format(version=prunefield.__version__), *entries]))
     return 0
 

@@ -7,8 +7,7 @@ are stored in the folder PRUNEFIELD_DATA, or in your cache folder. `data draw NA
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from prunefield.cli.options import add_json, print_json
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.names import modules, summary
+from prunefield.core.progress import Tell, track_progress
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -47,7 +47,7 @@ def execute(args: Namespace) -> int:
 
 def list_(args: Namespace) -> int:
     """One line per data set."""
-    from prunefield.cli.screen import show
+    from prunefield.core.terminal import show_table
     from prunefield.tasks import Task
 
     if wrong := [name for name in args.names if name not in modules("tasks")]:
@@ -58,7 +58,7 @@ def list_(args: Namespace) -> int:
     else:
         columns = ("data", "shape", "classes", "state", "what", "licence")
         cells = [[("×".join(map(str, row[key])) if key == "shape" else row[key]) for key in columns] for row in rows]
-        show(columns, [["–" if cell in (None, "") else cell for cell in row] for row in cells])
+        show_table(columns, [["–" if cell in (None, "") else cell for cell in row] for row in cells])
         for row in rows:
             if row.get("note"):
                 print(f"{row['data']}: {row['note']}")
@@ -101,8 +101,8 @@ def get(args: Namespace) -> int:
     found = []
     for name in args.names:
         task = _find(name)
-        with _bar(name) as tell:
-            folder = task.get(args.origin, tell, args.source)
+        with track_progress(f"get {name}") as tell:
+            folder = task.get(args.origin, _count_bytes(tell), args.source)
         note, source = _note(task), read_about(folder)["source"]
         found.append({"data": name, "folder": str(folder), "source": source, "licence": task.licence, "note": note})
         if args.origin is None and args.source is None and source != task.sources[0]:
@@ -187,6 +187,12 @@ def _note(task: Any) -> str:
         return str(error)
 
 
+def _count_bytes(tell: Tell) -> Callable[[int, int], None]:
+    from prunefield.core.sizes import show_bytes
+
+    return lambda have, size: tell(have, size, f"{show_bytes(have)} of {show_bytes(size)}")
+
+
 def _published() -> dict[str, Any]:
     from prunefield.tasks import Task
 
@@ -199,27 +205,6 @@ def _find(name: str) -> Any:
     if name not in known:
         raise unknown("data set that can be fetched", name, known)
     return known[name]
-
-
-@contextmanager
-def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Progress of a download on stderr."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    bar = Progress(*columns, TimeRemainingColumn(), console=Console(file=sys.stderr))
-    task = bar.add_task(f"get {name}", total=None)
-
-    def tell(have: int, size: int) -> None:
-        bar.update(task, completed=have, total=size)
-        bar.start()  # not before: what is refused at once gets its one line and no bar
-
-    try:
-        yield tell
-    finally:
-        if bar.live.is_started:
-            bar.stop()
 
 
 ACTIONS = {"list": list_, "get": get, "verify": verify, "draw": draw}

@@ -86,7 +86,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(args: Namespace) -> int:
     import torch
 
-    from prunefield.cli.screen import count_iterations, show_warning
+    from prunefield.core.progress import track_progress
+    from prunefield.core.terminal import show_warning
     from prunefield.masks.mask import Mask
     from prunefield.measures.collapse import describe_collapse
     from prunefield.pruning.iterations import prune
@@ -111,7 +112,7 @@ def execute(args: Namespace) -> int:
     names = ("iterations", "schedule", "scope", "sample", "reduce", "alpha", "floor", "seed")
     how = {name: getattr(args, name) for name in names}
     try:
-        with count_iterations(f"{score.kind()} of {args.model}") as tell:
+        with track_progress(f"{score.kind()} of {args.model}") as tell:
             mask = prune(net, score, args.density, data, start=start, check=False, progress=tell, **how)
     except Error:
         raise

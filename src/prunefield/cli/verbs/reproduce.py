@@ -1,26 +1,14 @@
 """Reproduce figures, tables and theorems of the papers, and check their claims.
 
 Runs already in the store are not repeated, and an interrupted command continues where it stopped. The table and the
-figure of each item are written to DIR/items/.
+figure of each item are written to `items/` in the store.
 """
 
-import sys
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
 
-from prunefield.cli.options import (
-    add_engine,
-    add_items,
-    add_store,
-    check_device,
-    engine_of,
-    new_store,
-    print_json,
-    print_plan,
-)
+from prunefield.cli.options import add_engine, add_items, add_store, how_to_run, print_json, print_plan
 
-if TYPE_CHECKING:
-    from prunefield.papers import Scale
+PUBLISHED = {"same": "; same as published", "differs": "; differs from the published result", None: ""}
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -32,59 +20,20 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
-    from prunefield.cli.screen import progress, show_ledger, show_warning
-    from prunefield.engines import Outcome
-    from prunefield.lab.execution import carry_out, order
-    from prunefield.report.ledger import check_scale, items
+    from prunefield.core.terminal import show_warning
+    from prunefield.report.reproduction import plan, reproduce
 
-    chosen, scale, engine = items(args.items), check_scale(args.scale), engine_of(args)
-    runs = order(run for item in chosen for run in item.plan(scale))
     if args.dry_run:
-        print_plan(args, runs)
-        return 0
-    device, store = check_device(args), new_store(args)
-    with progress(f"reproduce, {scale} scale") as tell:
-        failed = carry_out(store, runs, engine, device=device, tell=tell, report=show_warning)
-    failures = {run.folder: why for run, why in failed.items()}
-    entries: dict[str, dict[str, Any]] = {item.kind(): {"item": item.kind()} for item in chosen}
-    names = list(entries)
-    for outcome in engine.map(publish, [(str(store.root.resolve()), name, scale) for name in names]):
-        if not isinstance(outcome, Outcome):
-            continue
-        if outcome.error is None:
-            entries[names[outcome.index]] |= outcome.value
-        else:
-            failures[names[outcome.index]] = outcome.error
-    for entry in entries.values():
-        entry["files"] = [str(store.root / file) for file in entry.get("files", [])]
-    claims = [claim for entry in entries.values() for claim in entry.get("claims", [])]
+        return print_plan(args, plan(args.items, args.scale, args.store, device=args.device))
+    found = reproduce(args.items, args.scale, args.store, **how_to_run(args))
     if args.json:
-        print_json({"scale": scale, "out": str(store.root), "items": list(entries.values()), "failures": failures})
+        entries = [{"item": name, "files": [], **entry} for name, entry in found.entries.items()]
+        failures = dict(found.failures)
+        print_json({"scale": args.scale, "store": str(args.store), "items": entries, "failures": failures})
     else:
-        show_ledger(claims)
-        for name, entry in entries.items():
-            print(f"{name}: {', '.join(entry['files']) or 'not finished'}")
-    for name, reason in failures.items():
-        print(f"prunefield: {name} failed: {reason}", file=sys.stderr)
-    return 1 if failures or (args.strict and any(claim["status"] == "not reproduced" for claim in claims)) else 0
-
-
-def publish(work: tuple[str, str, "Scale"]) -> dict[str, Any]:
-    """Writes the files of an item of a store and says all that was found; nothing if a run of it is missing."""
-    from prunefield.lab.store import Store
-    from prunefield.report.drawings import write
-    from prunefield.report.ledger import items, settle
-
-    root, name, scale = work
-    store = Store(root)
-    (item,) = items([name])
-    finding = settle(store, item, scale)
-    if finding is None:
-        return {}
-    return {
-        "title": item.title,
-        "digest": finding.digest,
-        "files": [str(path.relative_to(store.root)) for path in write(finding, store.root / "items")],
-        "runs": [run.folder for run in finding.results],
-        "claims": [row.as_json() for row in finding.rows],
-    }
+        found.show()
+        for name, entry in found.entries.items():
+            print(f"{name}: {', '.join(entry.get('files', ())) or 'not finished'}{PUBLISHED[entry.get('published')]}")
+    for name, reason in found.failures.items():
+        show_warning(f"{name} failed: {reason}")
+    return 1 if found.failures or (args.strict and found.contradicted) else 0

@@ -1,10 +1,13 @@
-"""List, show, verify or remove the runs of a store.
+"""List, tabulate, show, verify or remove the runs of a store.
 
-A name may be abbreviated to any unique prefix of it or of its hash.
+A name may be abbreviated to any unique prefix of it or of its hash. `runs table` has one row per finished run: its
+settings, and the values of its last record.
 """
 
+import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prunefield.cli.options import add_store, old_store, print_json
@@ -20,6 +23,9 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--damaged", action="store_true", help="only runs that `verify` finds damaged")
     parser.add_argument("--unfinished", action="store_true", help="only runs that were interrupted or failed")
     parser.add_argument("--all", action="store_true", help="with remove: all runs")
+    parser.add_argument("--kind", metavar="KIND", help="only runs of this kind")
+    parser.add_argument("--records", action="store_true", help="with table: one row per record instead of per run")
+    parser.add_argument("--csv", metavar="FILE", help="with table: write CSV to this file, or to stdout if it is -")
     add_store(parser)
 
 
@@ -28,11 +34,14 @@ def execute(args: Namespace) -> int:
         raise unknown("action of runs", args.action, ACTIONS)
     store = old_store(args)
     folders = [store.match(name) for name in args.names] if args.names else list(store)
+    if args.kind is not None:
+        store.check_kind(args.kind)
+        folders = [folder for folder in folders if folder.kind == args.kind]
     if args.damaged or args.unfinished:
         folders = [
             folder
             for folder in folders
-            if (args.unfinished and folder.status in ("stopped", "failed"))
+            if (args.unfinished and folder.status in ("stopped", "failed", "foreign"))
             or (args.damaged and folder.is_done and folder.problems())
         ]
     elif args.action in ("remove", "show") and not (args.names or args.all):
@@ -47,7 +56,7 @@ def list_(args: Namespace, folders: "list[Folder]") -> int:
         print_json(rows)
         return 0
     names = [show_line(row["run"]) for row in rows]
-    width = max(map(len, names), default=3)  # not `screen.show`: it takes seconds for 20,000 rows
+    width = max(map(len, names), default=3)  # not `show_table`: it takes seconds for 20,000 rows
     print(f"{'run':{width}}  status   progress  seconds")
     for name, row in zip(names, rows, strict=True):
         print(f"{name:{width}}  {row['status']:7}  {row['progress']:8.0%}  {row['seconds'] or ''}".rstrip())
@@ -61,6 +70,26 @@ def _row(folder: "Folder") -> dict[str, Any]:
     progress = 1.0 if status == "done" else folder.progress()
     is_number = isinstance(seconds, int | float)
     return {"run": folder.name, "status": status, "progress": progress, "seconds": seconds if is_number else None}
+
+
+def table(args: Namespace, folders: "list[Folder]") -> int:
+    """Settings and values of finished runs, as a table, CSV or JSON."""
+    from prunefield.core.files import write_whole
+    from prunefield.core.terminal import show_table
+    from prunefield.lab.store import tabulate_runs
+
+    found: Any = tabulate_runs(folders, records=args.records)
+    if args.json:
+        print_json(found.astype(object).where(found.notna(), None).to_dict("records"))
+    elif args.csv == "-":
+        sys.stdout.write(found.to_csv(index=False))
+    elif args.csv is not None:
+        write_whole(Path(args.csv), found.to_csv(index=False).encode(), chosen_by="--csv")
+        print(f"{args.csv}: {len(found):,} rows, {found.shape[1]} columns")
+    else:
+        varies = [key for key in found if key == "run" or found[key].map(str).nunique() > 1]
+        show_table(varies, found[varies].astype(object).to_numpy().tolist())
+    return 0
 
 
 def show_(args: Namespace, folders: "list[Folder]") -> int:
@@ -87,14 +116,18 @@ def verify(args: Namespace, folders: "list[Folder]") -> int:
 
 
 def remove(args: Namespace, folders: "list[Folder]") -> int:
-    """Deletes runs."""
-    for folder in folders:
+    """Deletes runs; a folder that is not a run is kept."""
+    kept = [folder for folder in folders if folder.status == "foreign" and not args.names]
+    removed = [folder for folder in folders if folder not in kept]
+    for folder in removed:
         folder.remove()
     if args.json:
-        print_json([folder.name for folder in folders])
+        print_json([folder.name for folder in removed])
     else:
-        print("\n".join(show_line(f"removed {folder.name}") for folder in folders) or "nothing to remove")
+        print("\n".join(show_line(f"removed {folder.name}") for folder in removed) or "nothing to remove")
+    for folder in kept:
+        print(show_line(f"prunefield: kept {folder.path}: it is not a run of prunefield"), file=sys.stderr)
     return 0
 
 
-ACTIONS = {"list": list_, "show": show_, "verify": verify, "remove": remove}
+ACTIONS = {"list": list_, "table": table, "show": show_, "verify": verify, "remove": remove}

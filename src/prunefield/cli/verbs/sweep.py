@@ -22,9 +22,9 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
-    from prunefield.lab.study import read
+    from prunefield.lab.study import Study
 
-    study = read(args.file, args.set)
+    study = Study.read(args.file, args.set)
     if study.count < 2:
         raise UsageError(f"{args.file} has no [sweep] with several values; use: prunefield run {args.file}")
     if study.count > MANY and not args.yes:
@@ -32,4 +32,4 @@ def execute(args: Namespace) -> int:
             f"{args.file} has a [sweep] of {run.show_count(study)} runs, more than {MANY:,}; shorten its lists, or "
             "add --yes to execute them all"
         )
-    return run.carry(args, list(study))
+    return run.carry_study(args, study)

@@ -90,12 +90,7 @@ class Lemma4_2(Item):
         broken, unfixed = ((made["enumerated"] > made[name] * (1 + 1e-9)).sum() for name in ("printed", "corrected"))
         return judge_failures(broken, unfixed, "; ".join(parts), len(made))
 
-    @claim(
-        "The same for random weights in every dimension",
-        at="Lemma 4.2",
-        expect="0 % failures",
-        null=swap,
-    )
+    @claim("The same for random weights in every dimension", at="Lemma 4.2", expect="0 % failures", null=swap)
     def holds_for_random_weights(table: Frame) -> Verdict:
         drawn, parts = rows(table, source="draws"), []
         for n, group in drawn.groupby("examples"):

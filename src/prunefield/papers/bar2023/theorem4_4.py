@@ -131,12 +131,7 @@ class Theorem4_4(Item):
         )
         return judge_counts(broken, seen, n)
 
-    @claim(
-        "The bound holds where the weights have not moved",
-        at="Theorem 4.4",
-        expect="0 failures",
-        null=swap,
-    )
+    @claim("The bound holds where the weights have not moved", at="Theorem 4.4", expect="0 failures", null=swap)
     def holds_at_start(table: Frame) -> Verdict:
         start = rows(table, source="draws", tau=0.0)
         failures, n = start[["printed_failures", "draws"]].sum()

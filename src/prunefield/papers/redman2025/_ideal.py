@@ -1,23 +1,21 @@
-"""The paper's curves, for the tables of `ideal`: ten rounds of 30 % and three seeds, the same on both kinds of data."""
+"""The paper's curves, for the tables of `ideal`: ten rounds of 30 % and three seeds, the same on all data sets."""
 
 from collections.abc import Callable, Iterable
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas
+
+from prunefield.papers import Frame
 from prunefield.papers.redman2025._nets import DATA
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Case = dict[str, Any]
 ROUNDS = 10
 FULL_WIDTH, GAUSSIAN = 14.43, 2.882  # σx of a full mask of 32 × 32 pixels; kurtosis of 50 Gaussian numbers
 
 
-def fill_table(fill: Callable[[Case], Case], **axes: Iterable) -> "DataFrame":
+def fill_table(fill: Callable[[Case], Case], **axes: Iterable) -> Frame:
     """One row for each combination of data set, seed and the named axes, with the columns that `fill` gives it."""
-    import pandas
-
     axes = {"data": DATA, "seed": range(3), **axes}
     cases = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
     return pandas.DataFrame([case | fill(case) for case in cases])
@@ -40,6 +38,11 @@ def trace_kurtosis(case: Case) -> float:
     n = min(8, case["round"])
     rise = {"random": 0.0, "oneshot": 0.05 * n}.get(case["method"], 0.05 * n + 0.1 * max(0, n - 3))
     return 3 + rise + _vary(case)
+
+
+def trace_curves(case: Case) -> Case:
+    """Fig. 4: density, width and kurtosis."""
+    return {"density": 0.7 ** case["round"], "width": trace_width(case), "kurtosis": trace_kurtosis(case)}
 
 
 def _vary(case: Case) -> float:

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
 
 from prunefield.measures.differences import estimate_mean
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from pandas import DataFrame
+from prunefield.papers import Frame
 
 INTERVAL_CHOICE = (
     "Over seeds: the mean, with minimum and maximum as in the paper (bands), and the 95 % confidence interval of the "
@@ -18,7 +17,7 @@ INTERVAL_CHOICE = (
 DRAWN = 3  # seeds from which on an interval is drawn: that of two would dwarf everything else
 
 
-def add_intervals(table: "DataFrame", names: Iterable[str], by: Sequence[str]) -> "DataFrame":
+def add_intervals(table: Frame, names: Iterable[str], by: Sequence[str]) -> Frame:
     """The table with the interval of the mean over seeds of each named column; rows that are alike in `by` share it.
 
     >>> import pandas
@@ -43,7 +42,7 @@ def _finite(values: Iterable[float]) -> list[float]:
     return [float(value) for value in values if not math.isnan(value)]
 
 
-def draw_intervals(axes: "Axes", places: Sequence[Any], values: Iterable[Iterable[float]], colour: Any) -> None:
+def draw_intervals(axes: Axes, places: Sequence[Any], values: Iterable[Iterable[float]], colour: Any) -> None:
     """A thin bar at each point that has values of enough seeds."""
     found = [(place, kept) for place, row in zip(places, values, strict=True) if len(kept := _finite(row)) >= DRAWN]
     if found:
@@ -51,7 +50,7 @@ def draw_intervals(axes: "Axes", places: Sequence[Any], values: Iterable[Iterabl
         axes.vlines(where, low, high, colors=colour, linewidth=0.6, alpha=0.7)
 
 
-def draw_mean(axes: "Axes", places: Sequence[float], values: "DataFrame", colour: Any, label: str, **line: Any) -> None:
+def draw_mean(axes: Axes, places: Sequence[float], values: Frame, colour: Any, label: str, **line: Any) -> None:
     """The mean of `values` (points down, seeds across) with minimum and maximum as a band, and its intervals."""
     axes.fill_between(places, values.min(axis=1), values.max(axis=1), color=colour, alpha=0.2, linewidth=0)
     draw_intervals(axes, places, values.to_numpy().tolist(), colour)

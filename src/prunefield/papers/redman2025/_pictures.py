@@ -1,19 +1,69 @@
 """How masks, data sets and pruning methods look in the figures of redman2025."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from prunefield.runs import Result
-from prunefield.runs.imp import Imp, Method, read_masks
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
 
-if TYPE_CHECKING:
-    from torch import Tensor
+from prunefield.papers import Frame, rows
+from prunefield.papers._kit import BLACK, BLUE, GREEN, PURPLE, VERMILION
+from prunefield.papers.redman2025._curves import curve
+from prunefield.papers.redman2025._intervals import draw_mean
+from prunefield.papers.redman2025._nets import DATA, data_of, inputs_of
+from prunefield.runs import Result, Run
+from prunefield.runs.imp import METHODS, Imp, Method, read_masks
 
-COLOURS = {"imp": "#000000", "oneshot": "#0072b2", "random": "#d55e00"}
-LABELS = {"imp": "IMP", "oneshot": "one-shot", "random": "random"}
+COLOURS = {"imp": BLACK, "oneshot": BLUE, "random": VERMILION, "greedy": GREEN, "cavity": PURPLE, "ica": GREEN}
+LABELS = {
+    "imp": "IMP",
+    "oneshot": "one-shot",
+    "random": "random",
+    "greedy": "greedy: kurtosis",
+    "cavity": "greedy: eq. 5",
+    "ica": "cut from the components",
+}
 
 
-def connected(imp: Imp, result: Result, method: Method, count: int) -> "Tensor":
+def data_in(table: Frame) -> list[str]:
+    """The data sets of a table, in the order of the figures."""
+    return [data for data in DATA if data in set(table["data"])]
+
+
+def split_panels(figure: Figure, table: Frame, columns: int, **options: Any) -> Iterator[tuple[str, Frame, Any]]:
+    """A line of panels for each data set of the table, with its rows."""
+    names = data_in(table)
+    for panels, data in zip(figure.subplots(len(names), columns, squeeze=False, **options), names, strict=True):
+        yield data, rows(table, data=data), panels
+
+
+def find_net(results: Mapping[Run, Result], data: str, inputs: str = "data") -> Imp:
+    """The first seed's pruning run."""
+    imps = (run for run in results if isinstance(run, Imp) and run.seed == 0)
+    return next(imp for imp in imps if (data_of(imp.task), inputs_of(imp.task)) == (data, inputs))
+
+
+def connected(imp: Imp, result: Result, method: Method, count: int) -> Tensor:
     """The last masks of the units with the most kept inputs, in descending order: (count, channels, height, width)."""
     fields = read_masks(imp, result.records, method)[-1]["layers.0.weight"].view(-1, *imp.task.shape)
     ranked = fields.flatten(1).sum(1).argsort(descending=True, stable=True)
     return fields[ranked[:count]]
+
+
+def scale_fields(fields: Tensor) -> Tensor:
+    """Each field between 0 and 1."""
+    least, most = (getattr(fields, name)((1, 2, 3), keepdim=True) for name in ("amin", "amax"))
+    return (fields - least) / (most - least)
+
+
+def draw_methods(axes: Axes, table: Frame, name: str, methods: Iterable[str] = METHODS, **line: Any) -> None:
+    """A column against density, one line for each method."""
+    for method in methods:
+        density = curve(table, method, "density").mean(axis=1).to_list()
+        draw_mean(axes, density, curve(table, method, name), COLOURS[method], LABELS[method], **line)
+    axes.set(xscale="log", xlabel="density")
+    axes.invert_xaxis()
+    kept = curve(table, "imp", "density").mean(axis=1)
+    axes.set_xticks(kept, [f"{density:.2g}" for density in kept], fontsize=6)
+    axes.minorticks_off()

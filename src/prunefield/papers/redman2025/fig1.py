@@ -1,118 +1,72 @@
 """Fig. 1 of redman2025: the masks of the most connected units, by iterative and by one-shot pruning."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Mapping
+
+from matplotlib.figure import Figure
 
 from prunefield.measures.patches import find_lonely_share
 from prunefield.measures.pictures import show
-from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.redman2025._claims import judge, on_each
-from prunefield.papers.redman2025._fig4_checks import imp_as_random
+from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge
+from prunefield.papers._kit import Row
+from prunefield.papers.redman2025._curves import imp_as_random
 from prunefield.papers.redman2025._ideal import fill_table
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals
-from prunefield.papers.redman2025._nets import DATA, SHARED_CHOICES, TOP, data_of, nets
-from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected
+from prunefield.papers.redman2025._nets import (
+    MOST_CONNECTED,
+    SCALES,
+    SHARED_CHOICES,
+    SIZES,
+    claim_on_nets,
+    make_row,
+    nets,
+)
+from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected, data_in, find_net
 from prunefield.runs import Result, Run
 from prunefield.runs.gabors import Gabors
-from prunefield.runs.imp import METHODS, Imp
+from prunefield.runs.imp import METHODS
 from prunefield.runs.widths import Widths
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
-
 SHOWN, COLUMNS = 120, 15  # masks in a picture and in a line of it, as in the paper
-
-
-def check_width(table: "DataFrame") -> Verdict:
-    widths = table.pivot(index="seed", columns="method", values="width")
-    observed = f"σx of the most connected units: {_means(widths)} pixels"
-    return judge(bool((widths["imp"] < widths["oneshot"]).all()), observed, 2 * len(widths))
-
-
-def check_noise(table: "DataFrame") -> Verdict:
-    alone = table.pivot(index="seed", columns="method", values="lonely")
-    observed = f"share of kept inputs without a kept neighbour: {_means(alone)}"
-    return judge(bool((alone["imp"] < alone["oneshot"]).all()), observed, 2 * len(alone))
-
-
-def check_orientation(table: "DataFrame") -> Verdict:
-    oriented = table.pivot(index="seed", columns="method", values="selectivity")
-    observed = f"mean orientation selectivity: {_means(oriented)}"
-    good = (oriented["imp"] > oriented["oneshot"]) & (oriented["imp"] > oriented["random"])
-    return judge(bool(good.all()), observed, 3 * len(oriented))
-
-
-def _means(values: "DataFrame") -> str:
-    return ", ".join(f"{LABELS[method]} {values[method].mean():.3g}" for method in METHODS)
 
 
 class Fig1(Item):
     """The last masks, coloured by channel, of the units with most kept inputs (redman2025, Fig. 1)."""
 
-    title: ClassVar[str] = "Masks of the most connected units under iterative and one-shot pruning"
-    open_choices: ClassVar[tuple[str, ...]] = (
+    title = "Masks of the most connected units under iterative and one-shot pruning"
+    size = (11, 6.9)
+    scales = SCALES
+    open_choices = (
         *SHARED_CHOICES,
         "The paper does not quantify 'more localised' and 'noisier'. Here they are measured by the mean width σx as "
         "in Fig. 4A, and by the share of kept inputs none of whose eight neighbours in the same channel is kept; "
-        "both over the most connected units (120 of 1024; 40 of 256, 20 of 64), in every seed.",
+        f"both over the most connected units, {MOST_CONNECTED}, in every seed.",
         "Orientation is not discussed in the paper, but is what one sees: |Σ P e^{2iθ}|/Σ P of a mask's Fourier "
         "power P, with the channels summed; the share of variance explained by a Gabor fit is in the table as well.",
         INTERVAL_CHOICE,
         "The picture shows 120 units, or all if there are fewer, of the first seed.",
     )
-    claims: ClassVar[tuple[Claim, ...]] = on_each(
-        Claim(
-            "IMP discovers more localised receptive fields than one-shot pruning",
-            "Fig. 1",
-            "IMP's mean width is smaller in every seed",
-            check_width,
-            imp_as_random,
-            decided_at="laptop",
-        ),
-        Claim(
-            "Masks of one-shot pruning are noisier",
-            "Fig. 1B",
-            "one-shot pruning keeps more inputs that have no kept neighbour, in every seed",
-            check_noise,
-            imp_as_random,
-            decided_at="laptop",
-        ),
-        Claim(
-            "IMP's masks are oriented, like simple cells of visual cortex",
-            "our reading of Fig. 1A",
-            "their orientation selectivity is above that of one-shot pruning and of random masks, in every seed",
-            check_orientation,
-            imp_as_random,
-            decided_at="laptop",
-        ),
-    )
 
     def runs(self, scale: Scale) -> list[Run]:
-        imps = [imp for data in DATA for imp in nets(scale, data)]
-        return [run for imp in imps for run in (Widths(of=imp, top=TOP[scale]), Gabors(of=imp, top=TOP[scale]))]
+        top = SIZES[scale].top
+        return [run for imp in nets(scale) for run in (Widths(of=imp, top=top), Gabors(of=imp, top=top))]
 
-    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
+    def table(self, results: Mapping[Run, Result]) -> Frame:
         """One row per data set, seed and method, at the last round."""
-        import pandas
 
-        names = ("data", "seed", "method")
-        rows: dict[tuple, dict] = {}
-        for run, result in results.items():
-            if isinstance(run, Widths | Gabors):
-                for record in (record for record in result.records if record["round"] == run.of.rounds):
-                    key = (data_of(run.of), run.of.seed, record["method"])
-                    row = rows.setdefault(key, dict(zip(names, key, strict=True)))
-                    if isinstance(run, Gabors):
-                        row.update({name: record[name] for name in ("selectivity", "explained")})
-                    else:
-                        fields = connected(run.of, results[run.of], record["method"], run.top)
-                        row.update(density=record["density"], width=record["mean_x_top"], units=len(fields))
-                        row.update(lonely=find_lonely_share(fields).mean().item())
-        table = pandas.DataFrame(list(rows.values())).sort_values(list(names), ignore_index=True)
+        def measure(run: Widths, result: Result) -> Iterator[Row]:
+            for record in (record for record in result.records if record["round"] == run.of.rounds):
+                fields = connected(run.of, results[run.of], record["method"], run.top)
+                row = make_row(run.of, record, "method", "density", width="mean_x_top")
+                yield {**row, "units": len(fields), "lonely": find_lonely_share(fields).mean().item()}
+
+        def orient(run: Gabors, result: Result) -> list[Row]:
+            return [make_row(run.of, record, "method", "selectivity", "explained") for record in result.records]
+
+        table = gather(results, measure, Widths).merge(gather(results, orient, Gabors))
+        table = table.sort_values(["data", "seed", "method"], ignore_index=True)
         return add_intervals(table, ("width", "lonely", "selectivity"), ("data", "method"))
 
-    def ideal(self) -> "DataFrame":
+    def ideal(self) -> Frame:
         """IMP's masks are the most local and the most oriented; those of one-shot pruning are noisier (Fig. 1)."""
         values = {
             "imp": {"width": 5.0, "lonely": 0.05, "selectivity": 0.4},
@@ -121,17 +75,49 @@ class Fig1(Item):
         }
         return fill_table(lambda case: values[case["method"]], method=METHODS)
 
-    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
-        from matplotlib.figure import Figure
+    @claim_on_nets(
+        "IMP discovers more localised receptive fields than one-shot pruning",
+        at="Fig. 1",
+        expect="IMP's mean width is smaller in every seed",
+        null=imp_as_random,
+    )
+    def more_local(table: Frame) -> Verdict:
+        widths = table.pivot(index="seed", columns="method", values="width")
+        observed = f"σx of the most connected units: {list_means(widths)} pixels"
+        return judge((widths["imp"] < widths["oneshot"]).all(), observed, 2 * len(widths))
 
-        first = {data_of(run): run for run in results if isinstance(run, Imp) and run.seed == 0}
-        lines = -(-min(SHOWN, first["leaves"].hidden[0]) // COLUMNS)
-        figure = Figure(figsize=(11, len(DATA) * (0.36 * lines + 0.4) + 0.3), layout="constrained")
-        grid = figure.subplots(len(DATA), 2, squeeze=False)
-        for row, data in zip(grid, DATA, strict=True):
-            imp = first[data]
-            for axes, method in zip(row, ("imp", "oneshot"), strict=True):
+    @claim_on_nets(
+        "Masks of one-shot pruning are noisier",
+        at="Fig. 1B",
+        expect="one-shot pruning keeps more inputs that have no kept neighbour, in every seed",
+        null=imp_as_random,
+    )
+    def noisier(table: Frame) -> Verdict:
+        alone = table.pivot(index="seed", columns="method", values="lonely")
+        observed = f"share of kept inputs without a kept neighbour: {list_means(alone)}"
+        return judge((alone["imp"] < alone["oneshot"]).all(), observed, 2 * len(alone))
+
+    @claim_on_nets(
+        "IMP's masks are oriented, like simple cells of visual cortex",
+        at="our reading of Fig. 1A",
+        expect="their orientation selectivity is above that of one-shot pruning and of random masks, in every seed",
+        null=imp_as_random,
+    )
+    def oriented(table: Frame) -> Verdict:
+        found = table.pivot(index="seed", columns="method", values="selectivity")
+        above = (found["imp"] > found["oneshot"]) & (found["imp"] > found["random"])
+        return judge(above.all(), f"mean orientation selectivity: {list_means(found)}", 3 * len(found))
+
+    def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
+        nets = {data: find_net(results, data) for data in data_in(table)}
+        lines = -(-min(SHOWN, *(imp.hidden[0] for imp in nets.values())) // COLUMNS)
+        figure.set_figheight(len(nets) * (0.36 * lines + 0.4) + 0.3)
+        for panels, (data, imp) in zip(figure.subplots(len(nets), 2, squeeze=False), nets.items(), strict=True):
+            for axes, method in zip(panels, ("imp", "oneshot"), strict=True):
                 fields = connected(imp, results[imp], method, SHOWN)
                 show(axes, fields, COLUMNS, f"{LABELS[method]}, {data}", COLOURS[method])
         figure.supxlabel("black: pruned; colour: the channels kept there; most connected unit first")
-        return figure
+
+
+def list_means(values: Frame) -> str:
+    return ", ".join(f"{LABELS[method]} {values[method].mean():.3g}" for method in METHODS)

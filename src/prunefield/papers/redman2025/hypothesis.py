@@ -1,45 +1,78 @@
 """Hypothesis H* of redman2025 on one page: its evidence, and a pruning method that maximises only the kurtosis."""
 
 from collections.abc import Mapping
-from itertools import product
-from typing import TYPE_CHECKING, ClassVar
+
+import pandas
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from prunefield.measures.pictures import show
-from prunefield.papers import Claim, Item, Scale
-from prunefield.papers._rows import rows
-from prunefield.papers.redman2025 import _hypothesis_checks as checks
-from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities
-from prunefield.papers.redman2025._claims import on_each
-from prunefield.papers.redman2025._fig4_checks import curve
-from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table, trace_kurtosis, trace_width
-from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
-from prunefield.papers.redman2025._nets import CLONE_SEEDS, DATA, PER_CLASS, SHARED_CHOICES, TOP, data_of, nets
-from prunefield.papers.redman2025._pictures import COLOURS, LABELS
+from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge, numbers, replace_rows, rows
+from prunefield.papers._kit import BLACK, GREY, VERMILION, Row
+from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities, read_groups
+from prunefield.papers.redman2025._curves import (
+    LOCAL,
+    at_end,
+    clone_as_data,
+    correlate_ranks,
+    curve,
+    imp_as_random,
+    judge_clone_width,
+    judge_kurtosis_gap,
+)
+from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table, trace_curves
+from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals
+from prunefield.papers.redman2025._nets import (
+    CLONE_SEEDS,
+    DATA,
+    SCALES,
+    SHARED_CHOICES,
+    SIZES,
+    claim_on_nets,
+    data_of,
+    inputs_of,
+    make_row,
+    nets,
+)
+from prunefield.papers.redman2025._pictures import COLOURS, LABELS, data_in, draw_methods
 from prunefield.runs import Result, Run
-from prunefield.runs.cavity import Cavity
 from prunefield.runs.greedy import Goal, Greedy, read_fields
+from prunefield.runs.imp import METHODS
 from prunefield.runs.kurtosis import Kurtosis
 from prunefield.runs.widths import Widths
-from prunefield.tasks.clone import Clone
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+MOST = 0.9  # "maximally": this share of the rise that greedy pruning reaches
+TOGETHER = -0.9  # rank correlation over rounds
+GOALS = {"kurtosis": "greedy", "excess": "cavity"}  # the two methods of greedy pruning
+COLUMNS = {
+    Widths: {"method": "method", "density": "density", "width": "median_x_top"},
+    Kurtosis: {"method": "method", "kurtosis": "within"},
+    Greedy: {"density": "density", "width": "median_x_top", "kurtosis": "within", "own": "scored"},
+}
+KEYS = ["data", "inputs", "seed", "method", "round"]
 
-METHODS = {**LABELS, "greedy": "greedy: kurtosis", "cavity": "greedy: eq. 5"}
-SHADES = {**COLOURS, "greedy": "#009e73", "cavity": "#cc79a7"}
-NEXT = {"fate": "next", "shuffled": "next_shuffled"}
-SCORED = {"smoke": 400, "laptop": 500, "paper": 50}  # training images of each class that greedy pruning scores with
-PARTS = {"smoke": 4, "laptop": 2, "paper": 2}  # its scorings in a round: 20 in all
-KEYS = ("data", "inputs", "seed", "method", "round")
+
+def compare_last(table: Frame, name: str) -> Frame:
+    """A column at the last round: seeds down, methods across; only seeds that greedy pruning has."""
+    last = at_end(rows(table, inputs="data"))
+    seeds = tuple(rows(last, method="greedy")["seed"])
+    return rows(last, seed=seeds).pivot(index="seed", columns="method", values=name)
+
+
+def greedy_as_random(table: Frame) -> Frame:
+    """The null: random masks instead of those of greedy pruning."""
+    for method in GOALS.values():
+        table = replace_rows({"method": method}, by={"method": "random"})(table)
+    return table
 
 
 class Hypothesis(Item):
     """H*: IMP finds local fields by maximally raising the kurtosis of pre-activations (redman2025, Sec. 1, 3 and 4)."""
 
-    title: ClassVar[str] = "Hypothesis H*: localisation and the kurtosis of pre-activations under iterative pruning"
-    open_choices: ClassVar[tuple[str, ...]] = (
+    title = "Hypothesis H*: localisation and the kurtosis of pre-activations under iterative pruning"
+    size = (13, 4.6 * len(DATA))
+    scales = SCALES
+    open_choices = (
         *SHARED_CHOICES,
         CAVITY_CHOICE,
         "The paper calls a search for the best weights infeasible. Greedy pruning does what H* says that IMP does: "
@@ -52,166 +85,166 @@ class Hypothesis(Item):
         "had been seen at smoke scale before, and one verdict differs: 'enough to localise' holds on the photographs "
         "with seed 0 (greedy 4.2 pixels) and had failed with seed 1 (7.5).",
         INTERVAL_CHOICE,
-        f"'Maximally' means: IMP reaches {checks.MOST} of the rise over random masks that the better of the two "
-        "greedy methods reaches, in every seed, at the last round. Width: median σx of the most connected units, as "
-        "in Fig. 3C.",
+        f"'Maximally' means: IMP reaches {MOST} of the rise over random masks that the better greedy method reaches, "
+        "in every seed, at the last round. Width: median σx of the most connected units, as in Fig. 3C.",
         "All criteria were written before greedy pruning had been run. The numbers of images and scoring passes were "
         "raised after the first smoke result: one pass per round with 100 images per class gave 4.3 on those images "
         "and 2.88, the value of random masks, on others (leaves). With those settings 'enough to localise' had held "
-        "on the photographs (4.2 and 5.0 "
-        "pixels, random masks 7.2).",
-    )
-    claims: ClassVar[tuple[Claim, ...]] = on_each(
-        Claim(
-            "(a) Non-Gaussian inputs are necessary: fields are wider on the Gaussian clone",
-            "Sec. 1 and 3.1, Fig. 3C",
-            "the smallest median width on the clone is above the largest on the data",
-            checks.check_clone,
-            checks.clone_as_data,
-            decided_at="laptop",
-        ),
-        Claim(
-            "(b) IMP leads to greater kurtosis than one-shot pruning",
-            "Sec. 1 and 3.2, Fig. 4B",
-            "above that of one-shot pruning and of random masks, in every seed, from some round to the end",
-            checks.check_gap,
-            checks.imp_as_random,
-            decided_at="laptop",
-        ),
-        Claim(
-            "(b) Over IMP's rounds, fields become narrower as the kurtosis rises",
-            "Sec. 1 and 3.2 (feedback loop)",
-            f"rank correlation of kurtosis and width at most {checks.TOGETHER} in every seed",
-            checks.check_together,
-            checks.imp_as_random,
-            decided_at="laptop",
-        ),
-        Claim(
-            "(c) IMP removes weights precisely when their removal raises the non-Gaussianity",
-            "Sec. 1 and 3.3, Fig. 5C",
-            "the next group's mean cavity score is positive in every round and seed",
-            checks.check_next,
-            checks.shuffled_fates,
-            decided_at="laptop",
-        ),
-        Claim(
-            "(d) IMP increases the kurtosis maximally",
-            "Sec. 1 (H*), 3.3 and 4; our control",
-            f"(κ_IMP − κ_random)/(κ_greedy − κ_random) at least {checks.MOST} in every seed",
-            checks.check_maximal,
-            checks.imp_as_random,
-            decided_at="laptop",
-        ),
-        Claim(
-            "(d) Increasing the kurtosis is enough to localise",
-            "Sec. 1 (H*: 'by') and 4 (new pruning algorithms); our control",
-            f"the widths of both greedy methods are below {checks.LOCAL} times that of random masks, in every seed",
-            checks.check_localising,
-            checks.greedy_as_random,
-            decided_at="laptop",
-        ),
-        Claim(
-            "H* as a whole: IMP finds local fields by maximally raising the kurtosis",
-            "Sec. 1 (H*)",
-            "all of (a) to (d)",
-            checks.check_all,
-            checks.imp_as_random,
-            decided_at="laptop",
-        ),
+        "on the photographs (4.2 and 5.0 pixels, random masks 7.2).",
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        imps = [imp for data in DATA for imp in nets(scale, data)]
-        clones = [imp for data in DATA for imp in nets(scale, data, clone=True)]
-        per_class, top = PER_CLASS[scale], TOP[scale]
-        found: list[Run] = [*cavities(scale), *(Kurtosis(of=imp, per_class=per_class) for imp in imps)]
-        found += [Widths(of=imp, top=top) for imp in (*imps, *clones)]
-        aims: tuple[tuple[Goal, int], ...] = (("kurtosis", PARTS[scale]), ("excess", 1))
-        controlled = [imp for imp in imps if scale != "smoke" or imp.seed == 0]
-        for imp, (goal, parts) in product(controlled, aims):
-            size = {"scored": SCORED[scale], "per_class": per_class, "top": top}
-            found.append(Greedy(of=imp, goal=goal, parts=parts, **size))
-        return found
+        size, imps = SIZES[scale], nets(scale)
+        aims: tuple[tuple[Goal, int], ...] = (("kurtosis", size.parts), ("excess", 1))
+        same = {"per_class": size.per_class, "top": size.top, "scored": size.scored}
+        kurtosis = (Kurtosis(of=imp, per_class=size.per_class) for imp in imps)
+        widths = (Widths(of=imp, top=size.top) for imp in (*imps, *nets(scale, clone=True)))
+        few = [imp for imp in imps if imp.seed < size.control_seeds]
+        greedy = (Greedy(of=imp, goal=goal, parts=parts, **same) for imp in few for goal, parts in aims)
+        return [*cavities(scale), *kurtosis, *widths, *greedy]
 
-    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
+    def table(self, results: Mapping[Run, Result]) -> Frame:
         """One row per data set, kind of inputs, seed, method and round; next: N_W times the next group's score."""
-        import pandas
 
-        found: dict[tuple, dict] = {}
+        def read(run: Widths | Kurtosis | Greedy, result: Result) -> list[Row]:
+            more = {"inputs": inputs_of(run.of.task)} | ({"method": GOALS[run.goal]} if isinstance(run, Greedy) else {})
+            return [make_row(run.of, record, "round", **COLUMNS[type(run)]) | more for record in result.records]
 
-        def add(run: Widths | Kurtosis | Cavity | Greedy, method: str, n: int, **values: object) -> None:
-            inputs = "clone" if isinstance(run.of.task, Clone) else "data"
-            key = (data_of(run.of), inputs, run.of.seed, method, n)
-            found.setdefault(key, dict(zip(KEYS, key, strict=True))).update(values)
-
-        for run, result in results.items():
-            for record in result.records:
-                if isinstance(run, Widths):
-                    width = {"density": record["density"], "width": record["median_x_top"]}
-                    add(run, record["method"], record["round"], **width)
-                elif isinstance(run, Kurtosis):
-                    add(run, record["method"], record["round"], kurtosis=record["within"])
-                elif isinstance(run, Greedy):
-                    names = {"density": "density", "width": "median_x_top", "kurtosis": "within", "own": "scored"}
-                    method = "greedy" if run.goal == "kurtosis" else "cavity"
-                    add(run, method, record["round"], **{name: record[key] for name, key in names.items()})
-                elif isinstance(run, Cavity) and record["by"] in NEXT and record["group"] == record["round"] + 1:
-                    add(run, "imp", record["round"], **{NEXT[record["by"]]: record["per_unit"] * record["exact"]})
-        table = pandas.DataFrame(list(found.values())).sort_values(list(KEYS), ignore_index=True)
+        groups = read_groups(results).assign(method="imp", inputs="data")
+        after = groups[groups["group"] == groups["round"] + 1].pivot(index=KEYS, columns="by", values="exact")
+        after = after[["fate", "shuffled"]].set_axis(["next", "next_shuffled"], axis=1).reset_index()
+        parts = [gather(results, read, kind) for kind in (Widths, Kurtosis, Greedy)]
+        table = pandas.concat([*parts, after]).groupby(KEYS, as_index=False).first()
         return add_intervals(table, ("width", "kurtosis"), ("data", "inputs", "method", "round"))
 
-    def ideal(self) -> "DataFrame":
+    def ideal(self) -> Frame:
         """Figs 3 to 5 as printed, and greedy methods that reach what IMP reaches, and no more."""
 
         def fill(case: Case) -> Case:
-            kurtosis = trace_kurtosis(case)
-            found = {"density": 0.7 ** case["round"], "width": trace_width(case), "kurtosis": kurtosis, "own": kurtosis}
+            found = trace_curves(case)
             scored = (case["inputs"], case["method"]) == ("data", "imp") and case["round"] < ROUNDS
-            return found | ({"next": 0.3, "next_shuffled": -0.02} if scored else {})
+            return found | {"own": found["kurtosis"]} | ({"next": 0.3, "next_shuffled": -0.02} if scored else {})
 
-        return fill_table(fill, inputs=("data", "clone"), method=METHODS, round=range(ROUNDS + 1))
+        return fill_table(fill, inputs=("data", "clone"), method=(*METHODS, *GOALS.values()), round=range(ROUNDS + 1))
 
-    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
-        from matplotlib.figure import Figure
+    @claim_on_nets(
+        "(a) Non-Gaussian inputs are necessary: fields are wider on the Gaussian clone",
+        at="Sec. 1 and 3.1, Fig. 3C",
+        expect="the smallest median width on the clone is above the largest on the data",
+        null=clone_as_data,
+    )
+    def wider_on_clone(table: Frame) -> Verdict:
+        return judge_clone_width(table)
 
-        figure = Figure(figsize=(13, 4.6 * len(DATA)), layout="constrained")
-        grid = figure.add_gridspec(2 * len(DATA), 4, height_ratios=(1.7, 1) * len(DATA))
-        for place, data in enumerate(DATA):
-            part = rows(table, data=data)
+    @claim_on_nets(
+        "(b) IMP leads to greater kurtosis than one-shot pruning",
+        at="Sec. 1 and 3.2, Fig. 4B",
+        expect="above that of one-shot pruning and of random masks, in every seed, from some round to the end",
+        null=imp_as_random,
+    )
+    def greater_kurtosis(table: Frame) -> Verdict:
+        return judge_kurtosis_gap(rows(table, inputs="data"))
+
+    @claim_on_nets(
+        "(b) Over IMP's rounds, fields become narrower as the kurtosis rises",
+        at="Sec. 1 and 3.2 (feedback loop)",
+        expect=f"rank correlation of kurtosis and width at most {TOGETHER} in every seed",
+        null=imp_as_random,
+    )
+    def together(table: Frame) -> Verdict:
+        width, kurtosis = (curve(rows(table, inputs="data"), "imp", name) for name in ("width", "kurtosis"))
+        found = [correlate_ranks(width[seed], kurtosis[seed]) for seed in width]
+        return judge(
+            max(found) <= TOGETHER, f"rank correlations {min(found):+.2f} to {max(found):+.2f}", 2 * width.size
+        )
+
+    @claim_on_nets(
+        "(c) IMP removes weights precisely when their removal raises the non-Gaussianity",
+        at="Sec. 1 and 3.3, Fig. 5C",
+        expect="the next group's mean cavity score is positive in every round and seed",
+        null=lambda table: table.assign(next=table["next_shuffled"]),  # does not depend on when a weight is pruned
+    )
+    def next_is_positive(table: Frame) -> Verdict:
+        imp = rows(table, inputs="data", method="imp").dropna(subset=["next"])
+        if imp.empty:  # random masks have no fates
+            return judge(False, "0 scores", 1)
+        scores = numbers(imp, "next")
+        good = (scores > 0).sum()
+        observed = f"{good} of {scores.size} (rounds × seeds) are positive, mean {scores.mean():+.4f}"
+        return judge(good == scores.size, observed, scores.size, f"fates shuffled: {imp['next_shuffled'].mean():+.4f}")
+
+    @claim_on_nets(
+        "(d) IMP increases the kurtosis maximally",
+        at="Sec. 1 (H*), 3.3 and 4; our control",
+        expect=f"(κ_IMP − κ_random)/(κ_greedy − κ_random) at least {MOST} in every seed",
+        null=imp_as_random,
+    )
+    def maximal(table: Frame) -> Verdict:
+        kurtosis, own = compare_last(table, "kurtosis"), compare_last(table, "own").mean()
+        ours = kurtosis["imp"] - kurtosis["random"]
+        theirs = kurtosis[["greedy", "cavity"]].max(axis=1) - kurtosis["random"]
+        means = ", ".join(f"{name} {value:.3f}" for name, value in kurtosis.mean().items())
+        share = f"share of the rise {ours.mean() / theirs.mean():.3f}"
+        note = share if theirs.min() > 0 else "greedy pruning is not above random masks"
+        note += f"; on the images used for selection: greedy {own['greedy']:.3f}, cavity {own['cavity']:.3f}"
+        good = ((ours > 0) & (ours >= MOST * theirs)).all()
+        return judge(good, f"kurtosis at the last round: {means}", kurtosis.size, note)
+
+    @claim_on_nets(
+        "(d) Increasing the kurtosis is enough to localise",
+        at="Sec. 1 (H*: 'by') and 4 (new pruning algorithms); our control",
+        expect=f"the widths of both greedy methods are below {LOCAL} times that of random masks, in every seed",
+        null=greedy_as_random,
+    )
+    def enough(table: Frame) -> Verdict:
+        width = compare_last(table, "width")
+        good = all((width[name] < LOCAL * width["random"]).all() for name in GOALS.values())
+        means = ", ".join(f"{name} {value:.2f}" for name, value in width.mean().items())
+        return judge(good, f"median σx at the last round: {means}", width.size)
+
+    @claim_on_nets(
+        "H* as a whole: IMP finds local fields by maximally raising the kurtosis",
+        at="Sec. 1 (H*)",
+        expect="all of (a) to (d)",
+        null=imp_as_random,
+    )
+    def whole(table: Frame) -> Verdict:
+        (data,) = data_in(table)
+        parts = [part for part in Hypothesis.claims if part.text.startswith("(") and part.text.endswith(f"({data})")]
+        found = [part.check(table) for part in parts]
+        good = [verdict.status == "reproduced" for verdict in found]
+        return judge(all(good), f"{sum(good)} of {len(good)} parts hold", sum(verdict.n for verdict in found))
+
+    def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
+        names = data_in(table)
+        grid = figure.add_gridspec(2 * len(names), 4, height_ratios=(1.7, 1) * len(names))
+        greedy = [run for run in results if isinstance(run, Greedy) and run.of.seed == 0]
+        for place, data in enumerate(names):
             panels = [figure.add_subplot(grid[2 * place, column]) for column in range(4)]
-            _draw_panels(panels, part)
-            panels[0].set_title(f"{data}: width", loc="left", fontweight="bold")
-            for column, goal in enumerate(("kurtosis", "excess")):
-                run = next(r for r in results if isinstance(r, Greedy) and data_of(r.of) == data and r.goal == goal)
-                axes = figure.add_subplot(grid[2 * place + 1, 2 * column : 2 * column + 2])
-                method = "greedy" if goal == "kurtosis" else "cavity"
-                show(axes, read_fields(run, results[run])[:45], 15, f"last masks, {METHODS[method]}", SHADES[method])
-        return figure
+            draw_panels(panels, rows(table, data=data), data)
+            for column, run in enumerate(run for run in greedy if data_of(run.of.task) == data):
+                axes, method = figure.add_subplot(grid[2 * place + 1, 2 * column : 2 * column + 2]), GOALS[run.goal]
+                show(axes, read_fields(run, results[run])[:45], 15, f"last masks, {LABELS[method]}", COLOURS[method])
 
 
-def _draw_panels(panels: "list[Axes]", table: "DataFrame") -> None:
-    data, width, kurtosis, both, after = rows(table, inputs="data"), *panels
-    for method, label in METHODS.items():
-        density = curve(data, method, "density").mean(axis=1).to_list()
-        for axes, name in ((width, "width"), (kurtosis, "kurtosis")):
-            draw_mean(axes, density, curve(data, method, name), SHADES[method], label, markersize=3)
-        means = [curve(data, method, name).mean(axis=1) for name in ("kurtosis", "width")]
-        both.plot(*means, "o-", color=SHADES[method], markersize=3)
-    clone = rows(table, inputs="clone")
-    means = [curve(clone, "imp", name).mean(axis=1).to_list() for name in ("density", "width")]
-    width.plot(*means, "--", color="black", label="IMP on the clone")
-    imp = rows(data, method="imp").dropna(subset=["next"])
-    for name, colour in (("next", "#000000"), ("next_shuffled", "#d55e00")):
+def draw_panels(panels: list[Axes], table: Frame, data: str) -> None:
+    part, methods, (width, kurtosis, both, after) = rows(table, inputs="data"), (*METHODS, *GOALS.values()), panels
+    draw_methods(width, part, "width", methods, markersize=3)
+    draw_methods(kurtosis, part, "kurtosis", methods, markersize=3)
+    for method in methods:
+        means = [curve(part, method, name).mean(axis=1) for name in ("kurtosis", "width")]
+        both.plot(*means, "o-", color=COLOURS[method], markersize=3)
+    means = [curve(rows(table, inputs="clone"), "imp", name).mean(axis=1) for name in ("density", "width")]
+    width.plot(*means, "--", color=BLACK, label="IMP on the clone")
+    imp = rows(part, method="imp")
+    for name, colour in (("next", BLACK), ("next_shuffled", VERMILION)):
         after.plot(imp["round"], imp[name], "o", color=colour, label=name.replace("_", ", "), markersize=3)
-    after.axhline(0, color="grey", linewidth=0.6)
-    for axes in (width, kurtosis):
-        axes.set_xscale("log")
-        axes.invert_xaxis()
-        axes.set_xlabel("density")
+    after.axhline(0, color=GREY, linewidth=0.6)
     width.set_ylim(bottom=0)
-    for axes, title in ((kurtosis, "kurtosis"), (both, "width against kurtosis"), (after, "N_W · score of the next")):
-        axes.set_title(title, loc="left")
     both.set_xlabel("kurtosis")
     after.set_xlabel("after n rounds")
-    width.legend(fontsize=6)
-    after.legend(fontsize=6)
+    titles = (f"{data}: width", "kurtosis", "width against kurtosis", "N_W · score of the next")
+    for axes, title in zip(panels, titles, strict=True):
+        axes.set_title(title, loc="left", fontweight="bold")
+    for axes in (width, after):
+        axes.legend(fontsize=6)

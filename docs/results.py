@@ -1,0 +1,104 @@
+"""Fills the tables of the documentation from the published results; with --publish STORE, publishes those first.
+
+In a page, `<!-- published: ITEM … -->` begins the table of the claims of these items, or of all items of a paper, and
+`<!-- published: counts PAPER … -->` the table of how many claims have which verdict; `<!-- end -->` ends it. A table
+of claims is left as it is until all of its items are published.
+"""
+
+import argparse
+import html
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import get_args
+
+from prunefield.core.errors import Error
+from prunefield.lab.store import Store
+from prunefield.papers import Status
+from prunefield.report.ledger import check_scale, items
+from prunefield.report.publishing import PublishedItem, find_published, publish
+
+ROOT = Path(__file__).parent.parent
+REGION = re.compile(r"(<!-- published: (counts )?(.+?) -->\n).*?(?=<!-- end -->)", re.DOTALL)
+VERDICTS: tuple[Status, ...] = get_args(Status)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--publish", metavar="STORE", help="first publish the items that are complete in this store")
+    parser.add_argument("--scale", default="laptop", help="the scale to publish [default: laptop]")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with status 1 if a page is outdated")
+    args = parser.parse_args()
+    try:
+        published = publish(Store(args.publish), items(), check_scale(args.scale)) if args.publish else []
+        outdated = find_outdated()
+    except Error as error:
+        sys.exit(str(error))
+    if args.check:
+        sys.exit(f"outdated: {', '.join(map(str, outdated))}; run: make publish" if outdated else 0)
+    for path, text in outdated.items():
+        path.write_text(text)
+    for path in (*published, *outdated):
+        print(f"written: {path.relative_to(ROOT)}")
+    return 0
+
+
+def find_outdated() -> dict[Path, str]:
+    """The pages whose tables are not those of the published results, with the text that they should have."""
+    pages = {page: page.read_text() for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))}
+    filled = {page: fill_tables(text) for page, text in pages.items()}
+    return {page: text for page, text in filled.items() if text != pages[page]}
+
+
+def fill_tables(text: str) -> str:
+    """A page with its tables made anew."""
+
+    def fill(region: re.Match[str]) -> str:
+        found = [find_published(item) for item in items(region[3].split())]
+        entries = [entry for entry in found if entry]
+        if not entries or (len(entries) < len(found) and not region[2]):
+            return region[0]
+        return f"{region[1]}\n{count_claims(entries) if region[2] else list_claims(entries)}\n"
+
+    return REGION.sub(fill, text)
+
+
+def list_claims(entries: list[PublishedItem]) -> str:
+    """One row per claim: what the paper says, what was observed, and the verdict with what is to be said about it."""
+    rows: list[tuple[str, ...]] = [("item", "claim", "paper", "observed", "n", "verdict")]
+    for entry in entries:
+        name = f"`{entry.item.partition('/')[2]}`, {entry.scale}"
+        for claim in entry.claims:
+            verdict = ": ".join(filter(None, (claim.status, claim.note)))
+            texts = (f"{claim.text} ({claim.where})", claim.expected, claim.observed, f"{claim.n:,}", verdict)
+            rows.append((name, *map(escape, texts)))
+            name = ""  # once for all of its claims
+    return write_table(rows)
+
+
+def count_claims(entries: list[PublishedItem]) -> str:
+    """One row per paper and scale: how many claims have which verdict."""
+    rows: list[tuple[str, ...]] = [("paper", "scale", "items", "claims", *VERDICTS)]
+    groups: dict[tuple[str, str], list[PublishedItem]] = {}
+    for entry in entries:
+        groups.setdefault((entry.item.partition("/")[0], entry.scale), []).append(entry)
+    for (paper, scale), group in groups.items():
+        counts = Counter(claim.status for entry in group for claim in entry.claims)
+        numbers = (counts.total(), *(counts[status] for status in VERDICTS))
+        rows.append((f"`{paper}`", scale, f"{len(group)} of {len(items([paper]))}", *map(str, numbers)))
+    return write_table(rows)
+
+
+def write_table(rows: list[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(row)} |\n" for row in rows]
+    return "".join([lines[0], "|---" * len(rows[0]), "|\n", *lines[1:]])
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is, in a cell of a table."""
+    return re.sub(r"([\\`*_{}\[\]|])", r"\\\1", html.escape(" ".join(text.split()), quote=False))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""Plans: the runs that would be executed, which of them are stored, and the time that the others take."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from prunefield.core.display import Displayed
+from prunefield.core.settings import flatten_settings
+from prunefield.core.terminal import show_duration
+from prunefield.lab.estimates import Estimate, estimate_seconds
+from prunefield.lab.execution import order
+from prunefield.lab.store import Store
+from prunefield.runs import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True, repr=False)
+class Plan(Displayed):
+    """What `--dry-run` prints. `varying` are the settings that tell the runs apart, as columns."""
+
+    estimates: dict[Run, Estimate]
+    stored: frozenset[Run]
+    varying: tuple[str, ...] = ()
+
+    @property
+    def core_hours(self) -> float:
+        """The estimated time of what is not stored."""
+        return sum(step.seconds for run, step in self.estimates.items() if run not in self.stored) / 3600
+
+    @property
+    def title(self) -> str:
+        return (
+            f"{len(self.estimates)} runs, {len(self.stored)} stored; to do: about "
+            f"{show_duration(3600 * self.core_hours)} of one core ({self.core_hours:.2f} core-hours)"
+        )
+
+    def frame(self) -> "DataFrame":
+        """One row per run: kind, what varies, `stored` or `to do`, seconds, and from how many runs they are learnt."""
+        from pandas import DataFrame
+
+        rows = []
+        for run, step in self.estimates.items():
+            flat = flatten_settings(run.settings()) if self.varying else {}
+            rows.append(
+                {"run": run.folder, "kind": run.kind()}
+                | {key: flat.get(key) for key in self.varying}
+                | {"state": self.state(run), "seconds": step.seconds, "learnt": step.learnt}
+            )
+        return DataFrame(rows, columns=["run", "kind", *self.varying, "state", "seconds", "learnt"])
+
+    def as_json(self) -> dict[str, Any]:
+        rows = [
+            {
+                "run": run.folder,
+                "state": self.state(run),
+                "seconds": step.seconds,
+                "learnt": step.learnt,
+                "settings": run.settings(),
+            }
+            for run, step in self.estimates.items()
+        ]
+        return {"runs": rows, "core_hours": self.core_hours}
+
+    def notes(self) -> Sequence[str]:
+        learnt = sorted({run.kind() for run, step in self.estimates.items() if step.learnt})
+        if not learnt:
+            return ()
+        return (f"learnt from what this store has measured: the seconds of {', '.join(learnt)}",)
+
+    def draw(self, figure: "Figure") -> None:
+        """Estimated minutes of one core for each kind, stored and to do."""
+        table = self.frame()
+        minutes = table.pivot_table(index="kind", columns="state", values="seconds", aggfunc="sum").fillna(0) / 60
+        minutes.plot.barh(stacked=True, ax=figure.subplots(), xlabel="minutes of one core", ylabel="")
+
+    def state(self, run: Run) -> Literal["stored", "to do"]:
+        return "stored" if run in self.stored else "to do"
+
+
+def make_plan(
+    runs: Iterable[Run], store: Store | None = None, *, varying: Sequence[str] = (), device: str = "cpu"
+) -> Plan:
+    """The plan of runs and of all that they need, in the order of execution."""
+    ordered = order(runs)
+    stored = frozenset(run for run in ordered if store is not None and store.folder(run).is_done)
+    return Plan(estimate_seconds(ordered, store, device=device), stored, tuple(varying))

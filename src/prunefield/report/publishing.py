@@ -1,0 +1,157 @@
+"""Published results: what was found at a scale, shipped with the package as one JSON file per paper and scale.
+
+The files are `papers/PAPER/published/SCALE.json`. They hold no date, and the same results give the same bytes, so that
+a difference between two of them shows what has changed. `make publish` writes them and the tables of the docs.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from prunefield.core.errors import StoreError
+from prunefield.core.files import make_folder, write_whole
+from prunefield.lab.store import Store
+from prunefield.papers import Item, Scale, Status
+from prunefield.report.ledger import Finding, items, load_paper, settle
+
+VERSIONS = ("prunefield", "python", "torch", "numpy")
+
+
+class Entry(BaseModel):
+    """A part of the file; keys that are not listed here are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class PublishedNull(Entry):
+    """What the check of a claim found on the table without the effect."""
+
+    status: Status
+    observed: str
+
+
+class PublishedClaim(Entry):
+    """A claim of an item with its verdict."""
+
+    text: str
+    where: str
+    expected: str
+    decided_at: Scale
+    status: Status
+    observed: str
+    n: int
+    note: str
+    null: PublishedNull | None
+
+
+class PublishedItem(Entry):
+    """What was found for an item at a scale: the digests of its runs, how long they took in all, and its claims."""
+
+    item: str
+    scale: Scale
+    title: str
+    digest: str
+    versions: dict[str, str]
+    seconds: float
+    runs: dict[str, str]
+    claims: tuple[PublishedClaim, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as a table, with each claim as the ledger shows it (`Row.as_json`)."""
+        table = self.model_dump()
+        source = {"item": self.item, "scale": self.scale}
+        return {**table, "claims": [source | claim for claim in table["claims"]]}
+
+
+class PublishedFile(Entry):
+    """What was found for a paper at a scale, item by item."""
+
+    format: Literal[1] = 1
+    items: tuple[PublishedItem, ...]
+
+
+def publish(store: Store, chosen: Sequence[Item], scale: Scale) -> list[Path]:
+    """Writes what a store has of the chosen items at a scale, and returns the files.
+
+    An item that is not complete in the store keeps the entry it had; entries of items that no longer exist are dropped.
+    """
+    files = []
+    for paper in sorted({_paper_of(item.kind()) for item in chosen}):
+        before, entries = read_published(paper, scale), []
+        for item in items([paper]):
+            if scale not in item.scales:  # its results are those of a smaller scale
+                continue
+            finding = settle(store, item, scale) if item in chosen else None
+            entries.append(_describe(finding, store) if finding else before.get(item.kind()))
+        if any(entries):
+            path = locate_published(paper, scale)
+            make_folder(path.parent)
+            text = PublishedFile(items=tuple(filter(None, entries))).model_dump_json(indent=1)
+            write_whole(path, (text + "\n").encode())
+            files.append(path)
+    return files
+
+
+def read_published(paper: str, scale: Scale) -> dict[str, PublishedItem]:
+    """The published items of a paper at a scale, by name; none if there is no such file."""
+    path = locate_published(paper, scale)
+    try:
+        entries = PublishedFile.model_validate_json(path.read_bytes()).items
+        if foreign := [entry for entry in entries if (_paper_of(entry.item), entry.scale) != (paper, scale)]:
+            raise ValueError(f"it has {foreign[0].item} at {foreign[0].scale} scale")
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise StoreError(
+            f"{path} is not a file of published results ({_explain(error)}); "
+            "install prunefield again, or remove the file and run `make publish`"
+        ) from None
+    return {entry.item: entry for entry in entries}
+
+
+def find_published(item: Item, scale: Scale | None = None) -> PublishedItem | None:
+    """What is published of an item at a scale, or at the largest scale there is; None if nothing is."""
+    for candidate in reversed(item.scales) if scale is None else (item.own_scale(scale),):
+        if found := read_published(_paper_of(item.kind()), candidate).get(item.kind()):
+            return found
+    return None
+
+
+def compare(finding: Finding) -> Literal["same", "differs"] | None:
+    """Whether a finding has the published digest; None if nothing is published of the item at its scale."""
+    published = find_published(finding.item, finding.scale)
+    return None if published is None else "same" if published.digest == finding.digest else "differs"
+
+
+def locate_published(paper: str, scale: Scale) -> Path:
+    """The file of a paper at a scale, in the folder of its package."""
+    return Path(load_paper(paper).__path__[0]) / "published" / f"{scale}.json"
+
+
+def _paper_of(name: str) -> str:
+    return name.partition("/")[0]
+
+
+def _explain(error: Exception) -> str:
+    """The first problem of a file, in one line."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False, include_input=False)[0]
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+
+
+def _describe(finding: Finding, store: Store) -> PublishedItem:
+    made = [store.folder(run).table("made") for run in finding.results]
+    digests = {run.folder: result.digest for run, result in finding.results.items()}
+    return PublishedItem(
+        item=finding.name,
+        scale=finding.scale,
+        title=finding.item.title,
+        digest=finding.digest,
+        versions={name: ", ".join(sorted({one[name] for one in made})) for name in VERSIONS},
+        seconds=round(sum(one["seconds"] for one in made), 1),
+        runs=dict(sorted(digests.items())),
+        claims=tuple(PublishedClaim.model_validate(row.as_json()) for row in finding.rows),
+    )

@@ -1,0 +1,241 @@
+"""Reproduction of items: execute their runs, check their claims, write their files, and show what was found."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prunefield.core.display import Displayed
+from prunefield.core.errors import UsageError, unknown
+from prunefield.core.figures import make_figure
+from prunefield.engines import Engine, Outcome, choose_engine
+from prunefield.lab.conditions import check_device
+from prunefield.lab.execution import carry_out, show_bar, warn
+from prunefield.lab.plan import Plan, make_plan
+from prunefield.lab.store import Store, find_store, open_store, read_store
+from prunefield.papers import Item, Scale
+from prunefield.report.drawings import draw, write
+from prunefield.report.ledger import Finding, check_scale, items, settle
+from prunefield.report.publishing import compare, find_published
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+COLOURS, OPEN = {"reproduced": "green", "corrected": "cyan", "not reproduced": "red"}, "yellow"
+
+
+@dataclass(frozen=True, repr=False)
+class Reproduction(Displayed):
+    """What was found about items: the verdict on every claim, and the table and figure of every item.
+
+    `entries` has for each item its title, digest, files, runs and claims, or nothing if it is not finished; `failures`
+    says why a run or an item failed.
+    """
+
+    store: Store | None  # None for what is published: it has claims, but no tables and figures
+    entries: Mapping[str, Mapping[str, Any]]
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def claims(self) -> list[dict[str, Any]]:
+        """Every claim with its verdict and that of its null."""
+        return [claim for entry in self.entries.values() for claim in entry.get("claims", ())]
+
+    @property
+    def unfinished(self) -> list[str]:
+        """The items whose runs are not all in the store."""
+        return [name for name, entry in self.entries.items() if not entry]
+
+    @property
+    def contradicted(self) -> list[dict[str, Any]]:
+        """The claims that were not reproduced."""
+        return [claim for claim in self.claims if claim["status"] == "not reproduced"]
+
+    @property
+    def title(self) -> str:
+        return count_verdicts(self.claims) + (f"; {len(self.failures)} failed" if self.failures else "")
+
+    def frame(self) -> "DataFrame":
+        """One row per claim: item, scale, what the paper says, what was observed, the verdict, and that of the null."""
+        from pandas import DataFrame
+
+        columns = ["item", "scale", "text", "where", "expected", "observed", "status", "null", "n", "note"]
+        rows = [{**claim, "null": claim["null"] and claim["null"]["status"]} for claim in self.claims]
+        return DataFrame(rows, columns=columns)
+
+    def overview(self) -> "DataFrame":
+        return self.frame().drop(columns=["scale", "where", "n", "note"])
+
+    def notes(self) -> list[str]:
+        return [f"{name} failed: {reason}" for name, reason in self.failures.items()]
+
+    def show(self) -> None:
+        """Prints the ledger; in a notebook it also displays the figures."""
+        import sys
+
+        show_ledger(self.claims)
+        if "ipykernel" in sys.modules:
+            from IPython.display import display  # pyright: ignore[reportMissingImports] - there in every notebook
+
+            for figure in self.figures.values():
+                display(figure)
+
+    @cached_property
+    def findings(self) -> dict[str, Finding]:
+        """The finished items, with their results."""
+        scales = {claim["item"]: claim["scale"] for claim in self.claims}
+        store = self.store
+        found = {name: settle(store, Item.parse(name), scale) for name, scale in scales.items()} if store else {}
+        return {name: finding for name, finding in found.items() if finding}
+
+    @property
+    def tables(self) -> "dict[str, DataFrame]":
+        """The table of each item."""
+        return {name: finding.table for name, finding in self.findings.items()}
+
+    @cached_property
+    def figures(self) -> "dict[str, Figure]":
+        """The figure of each item."""
+        return {name: draw(finding) for name, finding in self.findings.items()}
+
+    def plot(self, name: str | None = None) -> "Figure":
+        """The figure of an item; without a name that of the only one, or the verdicts on all items."""
+        if name is None and len(self.findings) != 1:
+            return make_figure(self.draw, (self.size[0], 1 + 0.25 * len(self.findings)))
+        if name is not None and name not in self.findings:
+            raise unknown("finished item", name, self.findings)
+        return draw(self.findings[name or next(iter(self.findings))])
+
+    def draw(self, figure: "Figure") -> None:
+        """The number of claims of each item by their verdict."""
+        table: Any = self.frame().groupby(["item", "status"], sort=False).size().unstack(fill_value=0)
+        if table.empty:
+            raise UsageError("nothing to plot: no item is finished")
+        colours = [COLOURS.get(status, OPEN) for status in table]
+        table[::-1].plot.barh(stacked=True, ax=figure.subplots(), xlabel="claims", ylabel="", color=colours)
+
+
+def plan(
+    names: str | Iterable[str] = (),
+    scale: str = "smoke",
+    store: Store | Path | str | None = None,
+    *,
+    device: str = "cpu",
+) -> Plan:
+    """What `reproduce` would execute, and the time that it takes."""
+    chosen, checked = items(_list_names(names)), check_scale(scale)
+    return make_plan((run for item in chosen for run in item.plan(checked)), find_store(store), device=device)
+
+
+def read_ledger(
+    names: str | Iterable[str] = (), scale: str | None = None, store: Store | Path | str | None = None
+) -> Reproduction:
+    """What is stored about items, at one scale or at the largest that is complete; nothing is executed."""
+    chosen, wanted = items(_list_names(names)), None if scale is None else check_scale(scale)
+    stored = read_store(store)
+    found = {item.kind(): settle(stored, item, wanted) for item in chosen}
+    return Reproduction(stored, {name: describe(finding) if finding else {} for name, finding in found.items()})
+
+
+def read_published_ledger(names: str | Iterable[str] = (), scale: str | None = None) -> Reproduction:
+    """What is shipped with prunefield about items, at one scale or at the largest that is published."""
+    wanted = None if scale is None else check_scale(scale)
+    found = {item.kind(): find_published(item, wanted) for item in items(_list_names(names))}
+    return Reproduction(None, {name: entry.as_json() if entry else {} for name, entry in found.items()})
+
+
+def reproduce(
+    names: str | Iterable[str] = (),
+    scale: str = "smoke",
+    store: Store | Path | str | None = None,
+    *,
+    jobs: int | None = None,
+    engine: Engine | Mapping[str, Any] | str = "local",
+    device: str = "cpu",
+    progress: bool = True,
+    report: Callable[[str], None] = warn,
+) -> Reproduction:
+    """Executes the runs of items such as `redman2025/fig4` or of whole papers (all by default) and checks their claims.
+
+    Runs in the store are not repeated, and an interrupted call continues where it stopped. Table and figure of each
+    item are written to `items/` in the store. The other arguments are those of `Study.run`.
+    """
+    chosen, checked, mapper = items(_list_names(names)), check_scale(scale), choose_engine(engine, jobs)
+    device, opened = check_device(device), open_store(store)
+    runs = [run for item in chosen for run in item.plan(checked)]
+    with show_bar(f"reproduce, {checked} scale", shown=progress) as tell:
+        failed = carry_out(opened, runs, mapper, device=device, tell=tell, report=report)
+    failures = {run.folder: reason for run, reason in failed.items()}
+    entries: dict[str, dict[str, Any]] = {item.kind(): {} for item in chosen}
+    work = [(str(opened.root.resolve()), name, checked) for name in entries]
+    for outcome in mapper.map(write_item, work):
+        if isinstance(outcome, Outcome):
+            name = work[outcome.index][1]
+            if outcome.error is None:
+                entries[name] = outcome.value
+            else:
+                failures[name] = outcome.error
+    for entry in entries.values():
+        entry |= {"files": [str(opened.root / file) for file in entry["files"]]} if entry else {}
+    return Reproduction(opened, entries, failures)
+
+
+def write_item(work: tuple[str, str, Scale]) -> dict[str, Any]:
+    """Writes the files of an item of a store and says all that was found; nothing if a run of it is missing."""
+    root, name, scale = work
+    store = Store(root)
+    finding = settle(store, Item.parse(name), scale)
+    if finding is None:
+        return {}
+    files = [str(path.relative_to(store.root)) for path in write(finding, store.root / "items")]
+    return {**describe(finding), "files": files}
+
+
+def describe(finding: Finding) -> dict[str, Any]:
+    """What was found about an item, as plain values."""
+    return {
+        "title": finding.item.title,
+        "digest": finding.digest,
+        "published": compare(finding),
+        "runs": [run.folder for run in finding.results],
+        "claims": [row.as_json() for row in finding.rows],
+    }
+
+
+def show_ledger(claims: Sequence[Mapping[str, Any]]) -> None:
+    """Prints claims (`Row.as_json`): what the paper says, what was observed, the verdict, and that of the null."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from prunefield.core.terminal import open_console
+
+    table = Table(title="Ledger of claims", title_justify="left", header_style="bold", show_lines=True)
+    for name, ratio in (("item", 2), ("claim", 5), ("paper", 3), ("observed", 5), ("verdict", 2), ("null", 2)):
+        table.add_column(name, ratio=ratio, overflow="fold")
+    table.add_column("n", justify="right")
+    for claim in claims:
+        status = claim["status"]
+        table.add_row(
+            f"{claim['item']}\n{claim['scale']}",
+            escape(f"{claim['text']} ({claim['where']})"),
+            escape(claim["expected"]),
+            escape("\n".join(filter(None, (claim["observed"], claim["note"])))),
+            f"[{COLOURS.get(status, OPEN)}]{status}[/]",
+            "–" if claim["null"] is None else claim["null"]["status"],
+            str(claim["n"]),
+        )
+    open_console().print(table)
+    print(count_verdicts(claims))
+
+
+def count_verdicts(claims: Sequence[Mapping[str, Any]]) -> str:
+    """How many claims there are with each verdict."""
+    counts = Counter(claim["status"] for claim in claims)
+    return f"{len(claims)} claims: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+
+
+def _list_names(names: str | Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)

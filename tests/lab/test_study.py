@@ -1,0 +1,178 @@
+"""Studies from Python: what varies, what is executed, what is found, and one line for every odd use."""
+
+import numpy as np
+import pytest
+from toy import Toy
+
+import prunefield as pf
+from prunefield.core.errors import UsageError
+from prunefield.core.figures import encode
+from prunefield.engines import choose_engine
+from prunefield.engines.local import Local
+from prunefield.lab.study import Study
+
+TOY = {"kind": "toy", "steps": 20}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    study = Study(TOY, sweep={"seed": range(2), "scale": np.array([1.0, 3.0]), "fail_at": [None]})
+    return study.run(tmp_path_factory.mktemp("study"), jobs=1, progress=False)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"kind": "neuron", "task": "nlgp", "task.g": 3.0},
+        {"kind": "neuron", "task": {"kind": "nlgp", "g": 3.0}},
+        {"kind": "neuron", "task": "nlgp,g=3.0"},
+        "neuron,task=nlgp,task.g=3.0",
+        {"kind": "neuron", "task": pf.Task.parse("nlgp,g=3.0")},
+        pf.Run.parse("neuron,task=nlgp,task.g=3.0"),
+    ],
+)
+def test_every_spelling_of_settings_is_the_same_run(settings, tmp_path):
+    (run,) = Study(settings).runs
+    (tmp_path / "study.toml").write_text('kind = "neuron"\ntask = "nlgp"\n"task.g" = 3.0\n')
+    assert Study.read(tmp_path / "study.toml").runs == [run]
+    assert Study.read(tmp_path / "study.toml", ["task=nlgp", "task.g=3"]).runs == [run]
+
+
+def test_a_sweep_may_exchange_whole_tables():
+    study = Study("neuron", sweep={"task": ["ising", pf.Task.parse("nlgp,g=3")], "seed": (1, 2)})
+    assert len(study) == 4
+    assert study.varying[0] == "task.kind"
+    assert study.varying[-1] == "seed"
+    assert repr(study) == "<Study: 4 runs of neuron; sweep: task (2), seed (2)>"
+
+
+def test_results_are_a_tidy_table_of_what_varies(results):
+    table = results.frame()
+    assert list(table) == ["seed", "scale", "step", "mean"]
+    assert len(table) == 4 * 2
+    assert table["step"].tolist() == [9, 19] * 4
+    last = results.frame(last=True)
+    assert last[["seed", "scale"]].to_numpy().tolist() == [[0, 1], [0, 3], [1, 1], [1, 3]]
+    for (_, result), mean in zip(results, last["mean"], strict=True):
+        assert result.records[-1]["mean"] == mean
+    assert len(results) == 4
+    assert results[results.runs[0]].values[0] == table.loc[0, ["step", "mean"]].to_dict()
+
+
+def test_results_look_well(results):
+    assert repr(results) == f"<Results: 4 of 4 runs finished, in {results.store.root}>"
+    assert "scale" in results._repr_html_()
+    figure = results.plot()
+    assert [axes.get_xlabel() for axes in figure.axes] == ["step"]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["mean"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["scale = 1", "scale = 3"]
+    assert len(figure.axes[0].lines) == 2 * (2 + 1)  # two seeds and their mean, for each scale
+    other = results.plot(x="scale", y=["mean", "step"])
+    assert [axes.get_ylabel() for axes in other.axes] == ["mean", "step"]
+    assert other.axes[0].lines[0].get_xdata().tolist() == [1, 3]
+    assert encode(other, "png").startswith(b"\x89PNG")
+    with pytest.raises(UsageError, match="did you mean 'mean'"):
+        results.plot(y="meen")
+
+
+def test_a_plan_says_what_is_stored_and_what_was_learnt(results, tmp_path):
+    study = Study(TOY, sweep={"seed": [0, 7]})
+    new = study.plan(tmp_path / "absent")
+    assert not (tmp_path / "absent").exists()
+    assert new.frame()[["state", "learnt"]].to_numpy().tolist() == [["to do", 0]] * 2
+    assert new.core_hours == pytest.approx(2 * Toy(steps=20).seconds() / 3600)
+    assert new.notes() == ()
+    plan = study.plan(results.store)
+    assert plan.frame()[["seed", "state", "learnt"]].to_numpy().tolist() == [[0, "stored", 4], [7, "to do", 4]]
+    made = [results.store.folder(run).table("made")["seconds"] for run in results.runs]
+    assert plan.core_hours * 3600 == pytest.approx(np.median(np.maximum(made, 1e-3)))
+    assert "learnt from what this store has measured: the seconds of toy" in str(plan)
+    assert study.plan(results.store, device="cuda").frame()["learnt"].tolist() == [0, 0]
+    assert encode(plan.plot(), "png")
+
+
+def test_similar_runs_teach_more_than_others_of_their_kind(store):
+    study = Study(TOY, sweep={"of": [Toy(steps=10), Toy(steps=11)]})
+    study.run(store, jobs=1, progress=False)
+    Study(TOY, sweep={"seed": [3, 4, 5]}).run(store, jobs=1, progress=False)
+    learnt = Study(TOY | {"of": Toy(steps=12)}).plan(store).frame().set_index("run")["learnt"]
+    assert learnt.to_dict() == {Toy(steps=12).folder: 5, Toy(steps=20, of=Toy(steps=12)).folder: 2}
+
+
+def test_a_failing_run_is_reported_and_the_others_are_there(store):
+    results = Study(TOY, sweep={"fail_at": [None, 3]}).run(store, jobs=1, progress=False)
+    assert {run.folder: reason for run, reason in results.failures.items()} == {
+        Toy(steps=20, fail_at=3).folder: "the walk broke at step 3"
+    }
+    assert results.title.startswith("1 of 2 runs finished, 1 failed")
+    assert "failed: the walk broke at step 3" in str(results)
+    assert len(results.frame()) == 2
+
+
+def test_nothing_finished_is_an_empty_table_and_one_line_for_a_plot(store):
+    results = Study(TOY | {"fail_at": 3}).run(store, jobs=1, progress=False)
+    assert results.frame().empty
+    assert list(results) == []
+    assert "failed" in results._repr_html_()
+    with pytest.raises(UsageError, match="nothing to plot: 0 of 1 runs finished, 1 failed"):
+        results.plot()
+
+
+def test_one_run_without_a_sweep_is_plotted_against_its_steps(store):
+    results = Study(TOY, sweep={}).run(store, jobs=1, progress=False)
+    assert list(results.frame()) == ["step", "mean"]
+    assert results.plot().axes[0].get_xlabel() == "step"
+
+
+@pytest.mark.parametrize(
+    ("settings", "sweep", "message"),
+    [
+        (TOY, {"sed": [1]}, "unknown key 'sed'; did you mean 'seed'?"),
+        ({"kind": "neuron", "task": "nlgp"}, {"task.gg": [1]}, "unknown key 'gg'; did you mean 'g'?"),
+        (TOY, {"seed": []}, "sweep takes non-empty lists"),
+        (TOY, {"seed": 3}, "sweep takes non-empty lists"),
+        (TOY, {"seed": "012"}, "sweep takes non-empty lists"),
+        (TOY, {"seed": (n for n in [1])}, "sweep takes non-empty lists"),
+        (TOY, [1, 2], "sweep takes a table of lists"),
+        (TOY, {"seed.x": [1]}, "seed is 5, which has no settings of its own"),
+        ({"steps": 3}, None, "a table with the key 'kind'"),
+        (3, None, "a study needs a table of settings"),
+        ("toi", None, "did you mean 'toy'?"),
+        ("toy,steps", None, "a setting is written key=value, not 'steps'"),
+    ],
+)
+def test_a_wrong_study_gets_one_line_when_it_is_made(settings, sweep, message):
+    with pytest.raises(UsageError) as caught:
+        Study(settings | {"seed": 5} if settings is TOY else settings, sweep)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_ways_to_execute_get_one_line_and_make_no_store(tmp_path):
+    study = Study(TOY)
+    for wrong in ({"jobs": 0}, {"engine": "lokal"}, {"device": "gpu"}):
+        with pytest.raises(UsageError):
+            study.run(tmp_path / "store", **wrong)
+    assert not (tmp_path / "store").exists()
+    with pytest.raises(UsageError, match="no store in"):
+        study.results(tmp_path / "store")
+
+
+def test_an_engine_is_chosen_by_name_settings_or_itself():
+    assert choose_engine("local,jobs=3") == choose_engine({"kind": "local"}, 3) == choose_engine(Local(jobs=1), 3)
+
+
+@pytest.mark.parametrize("notebook", [True, False])
+def test_progress_is_shown_in_a_notebook_and_can_be_left_out(notebook, monkeypatch, capsys, store):
+    import sys
+
+    if notebook:
+        monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    monkeypatch.setattr("prunefield.core.progress.PAUSE", 0.0)
+    Study(TOY, sweep={"seed": [1, 2]}).run(store, jobs=1)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert ("\rtoy ━" in shown.err) == notebook
+    assert "of 2 runs" in shown.err
+    Study(TOY, sweep={"seed": [3, 4]}).run(store, jobs=1, progress=False)
+    assert capsys.readouterr().err == ""

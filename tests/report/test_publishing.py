@@ -1,0 +1,123 @@
+"""Published results: what is written, kept and dropped; what is shipped belongs to the items as they are."""
+
+import json
+
+import pytest
+
+from prunefield.cli import main
+from prunefield.core.names import modules
+from prunefield.lab.execution import order
+from prunefield.papers import SCALES
+from prunefield.report import publishing
+from prunefield.report.ledger import Finding, items, settle
+from prunefield.report.publishing import compare, find_published, locate_published, publish, read_published
+
+NAMES = ["bar2023/lemmaB.1", "bar2023/lemmaB.2"]
+PAPERS = sorted({name.partition("/")[0] for name in modules("papers")})
+SHIPPED = [(paper, scale) for paper in PAPERS for scale in SCALES if locate_published(paper, scale).exists()]
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """Where bar2023 is published at smoke scale, here."""
+    monkeypatch.setattr(publishing, "locate_published", lambda paper, scale: tmp_path / f"{paper}-{scale}.json")
+    return tmp_path / "bar2023-smoke.json"
+
+
+def change(file, edit):
+    document = json.loads(file.read_text())
+    edit(document["items"])
+    file.write_text(json.dumps(document))
+
+
+def test_what_is_published_is_what_was_found(file, smoke):
+    assert publish(smoke, items(NAMES), "smoke") == [file]
+    findings = [settle(smoke, item, "smoke") for item in items(NAMES)]
+    assert list(read_published("bar2023", "smoke")) == NAMES
+    for finding in findings:
+        found = find_published(finding.item)
+        assert found.runs == {run.folder: result.digest for run, result in finding.results.items()}
+        assert [claim["status"] for claim in found.as_json()["claims"]] == [r.verdict.status for r in finding.rows]
+        assert found.seconds > 0
+        assert compare(finding) == "same"
+    before = file.read_bytes()
+    publish(smoke, items(NAMES[:1]), "smoke")
+    assert file.read_bytes() == before
+
+
+def test_an_item_that_is_not_in_the_store_is_kept_and_one_that_is_gone_is_dropped(file, smoke, store):
+    publish(smoke, items(NAMES), "smoke")
+    before = file.read_bytes()
+    change(file, lambda entries: entries.append({**entries[0], "item": "bar2023/lemma9.9"}))
+    publish(store, items(["bar2023"]), "smoke")
+    assert file.read_bytes() == before
+
+
+def test_an_empty_store_publishes_nothing(file, store):
+    assert publish(store, items(["bar2023"]), "smoke") == []
+    assert not file.exists()
+
+
+def test_another_result_differs_and_another_scale_is_not_compared(file, smoke):
+    publish(smoke, items(NAMES[:1]), "smoke")
+    finding = settle(smoke, *items(NAMES[:1]), "smoke")
+    change(file, lambda entries: entries[0].update(digest="0"))
+    assert compare(finding) == "differs"
+    assert compare(Finding(finding.item, "laptop", finding.results)) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "Invalid JSON"),
+        ('{"format": 1, "items": [{"item": "bar2023/lemmaB.1"}]}', "items.0.scale: Field required"),
+        ('{"format": 2, "items": []}', "format: Input should be 1"),
+    ],
+)
+def test_a_damaged_or_foreign_file_gets_one_line(file, content, reason, capsys):
+    file.write_text(content)
+    assert main(["claims", NAMES[0], "--published", "--scale", "smoke"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert reason in line
+    assert "is not a file of published results" in line
+
+
+def test_a_file_of_another_scale_is_foreign(file, smoke):
+    publish(smoke, items(NAMES), "smoke")
+    file.rename(file.with_name("bar2023-laptop.json"))
+    with pytest.raises(publishing.StoreError, match="at smoke scale"):
+        read_published("bar2023", "laptop")
+
+
+@pytest.mark.parametrize(("paper", "scale"), SHIPPED)
+def test_shipped_results_belong_to_the_items_as_they_are(paper, scale):
+    """If this fails after an edit of an item: `make publish STORE=…`, with the runs of that item in the store."""
+    assert locate_published(paper, scale).stat().st_size < 1_000_000
+    for name, found in read_published(paper, scale).items():
+        (item,) = items([name])
+        assert set(found.runs) == {run.folder for run in order(item.runs(scale))}, name
+        stated = [(claim.text, claim.where, claim.expected, claim.decided_at) for claim in item.claims]
+        assert [(claim.text, claim.where, claim.expected, claim.decided_at) for claim in found.claims] == stated, name
+
+
+def test_published_claims_need_no_store(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["claims", "--published", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    names = [entry["item"] for entry in document["items"]]
+    assert sorted(names + document["absent"]) == sorted(modules("papers"))
+    assert {claim["item"] for claim in document["claims"]} == set(names)
+    assert list(tmp_path.iterdir()) == []
+    assert main(["claims", names[0], "--published"]) == 0
+    assert "Ledger of claims" in capsys.readouterr().out
+
+
+def test_reproduce_says_whether_its_result_is_the_published_one(capsys, tmp_path):
+    name = NAMES[1]
+    command = ["reproduce", name, "--scale", "laptop", "--jobs", "1", "--store", str(tmp_path)]
+    assert main([*command, "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["items"]
+    found = read_published("bar2023", "laptop")[name]
+    assert entry["published"] == ("same" if entry["digest"] == found.digest else "differs")
+    assert main(command) == 0
+    assert ("same as published" if entry["published"] == "same" else "differs from") in capsys.readouterr().out

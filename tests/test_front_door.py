@@ -1,0 +1,185 @@
+"""The front door: prune, measure and predict as a newcomer uses and misuses them."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import prunefield as pf
+from prunefield.core.errors import UsageError
+from prunefield.core.seeds import generator
+
+
+@pytest.fixture
+def net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(36, 12), nn.ReLU(), nn.Linear(12, 3))
+
+
+X, Y = torch.randn(60, 36, generator=generator(0, "x")) ** 3, torch.arange(60) % 3
+
+
+class Dicts(torch.utils.data.Dataset):
+    def __len__(self):
+        return len(X)
+
+    def __getitem__(self, index):
+        return {"x": X[index], "labels": Y[index]}
+
+
+def test_all_forms_of_the_same_data_give_the_same_mask(net):
+    whole = pf.prune(net, "snip", density=0.2, data=(X, Y))
+    forms = {
+        "loader": DataLoader(TensorDataset(X, Y), batch_size=60),
+        "dicts": DataLoader(Dicts(), batch_size=60),
+        "batches": [(X, Y)],
+        "batch": pf.Batch(X, Y),
+        "function": lambda: (X, Y),
+        "arrays": (X.numpy(), Y.numpy()),
+    }
+    for name, data in forms.items():
+        assert pf.prune(net, "snip", density=0.2, data=data) == whole, name
+
+
+def test_what_draws_has_a_seed(net):
+    how = {"density": 0.3, "sample": "last"}
+    first = pf.prune(net, "magnitude", **how)
+    assert first == pf.prune(net, "magnitude", seed=0, **how)
+    assert first == pf.prune(net, {"kind": "magnitude"}, generator=generator(0, "mask"), **how)
+    assert first != pf.prune(net, pf.Score.parse("magnitude"), seed=1, **how)
+    assert first != pf.prune(net, "magnitude", generator=generator(1, "mask"), **how)
+
+
+def test_scores_that_need_no_data_get_none_and_the_others_ask_for_it(net):
+    assert pf.prune(net, "magnitude", density=0.5).density == pytest.approx(0.5, abs=0.01)
+    with pytest.raises(UsageError, match=r"needs data, and there are no examples: set data to a DataLoader, a pair"):
+        pf.prune(net, "snip", density=0.5)
+    with pytest.raises(UsageError, match="synflow needs the shape of an input"):
+        pf.prune(net, "synflow", density=0.5)
+    with pytest.raises(UsageError, match=r"data must be a DataLoader.* not int"):
+        pf.prune(net, "snip", density=0.5, data=3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_a_network_of_another_type(net, dtype):
+    mask = pf.prune(net.to(dtype), "synflow", density=0.2, data=(X, Y), iterations=5)
+    assert mask.summary(net, data=(X, Y)).kept == sum(mask.counts().values())
+    assert pf.measure(net, shape=(6, 6), mask=mask, data=(X, Y)).layer == "0.weight"
+
+
+def test_a_mask_of_another_architecture_is_refused_in_one_line(net):
+    other = pf.Mask({f"{layer}.weight": torch.ones(2, 2) > 0 for layer in range(5)})
+    for use in (
+        lambda: other.summary(net),
+        lambda: other.hold_(net, torch.optim.SGD(net.parameters(), lr=0.1)),
+        lambda: pf.prune(net, "magnitude", density=0.1, start=other),
+    ):
+        with pytest.raises(UsageError, match=r"another architecture: 0\.weight is \(2, 2\).*\(and 2 more\)$") as caught:
+            use()
+        assert "\n" not in str(caught.value)
+    with pytest.raises(UsageError, match=r"the mask of 0\.weight is \(2, 2\), the weight \(12, 36\)"):
+        pf.measure(net, mask=other)
+
+
+def test_a_summary_counts_prints_and_draws(net):
+    mask = pf.prune(net, "magnitude", density=0.25)
+    found, dense = mask.summary(net, shape=(36,)), 2 * (36 * 12 + 12 * 3)
+    assert found.frame()["kept"].sum() == found.kept == sum(mask.counts().values())
+    assert found.operations == (dense, 2 * found.kept)
+    assert mask.summary(net, data=DataLoader(TensorDataset(X, Y), batch_size=20)).operations == found.operations
+    assert str(found).splitlines()[0] == repr(found).removeprefix("<Summary: ").removesuffix(">")
+    assert len(found.plot().axes) == 1
+    assert "flops" not in mask.summary(net).frame()
+    assert mask.summary().parameters is None
+    assert repr(mask) == "Mask(2 layers, 117 of 468 weights, density 0.25)"
+    assert "0.weight" in mask._repr_html_()
+    with pytest.raises(UsageError, match=r"give it too, as in mask\.summary\(net, shape=…\)"):
+        mask.summary(shape=(36,))
+
+
+def test_a_network_its_state_and_its_files_measure_alike(net, tmp_path):
+    mask = pf.prune(net, "magnitude", density=0.3)
+    mask.apply_(net)
+    mask.save(tmp_path / "mask.safetensors")
+    save_file(net.state_dict(), tmp_path / "net.safetensors")
+    torch.save(net.state_dict(), tmp_path / "net.pt")
+    found = pf.measure(net, layer="0", shape=(6, 6), mask=mask, data=(X, Y))
+    assert found.frame().shape == (12, 10)
+    kept = {"mask": tmp_path / "mask.safetensors"}
+    others = [(net, {}), (nn.DataParallel(net), {}), (net.state_dict(), {"mask": mask}), (tmp_path / "net.pt", kept),
+              (str(tmp_path / "net.safetensors"), {}), (net[0].weight, {})]  # fmt: skip
+    for other, how in others:
+        again = pf.measure(other, shape=(6, 6), data=DataLoader(TensorDataset(X, Y), batch_size=7), **how)
+        np.testing.assert_array_equal(again.frame().to_numpy(), found.frame().to_numpy())
+    assert found.plot().get_axes()[0].get_title() == "0.weight: the 12 units with most kept inputs"
+    assert "<table" in found._repr_html_()
+    assert repr(found) == f"<Measurement: 0.weight: 12 units, density {mask.per_layer()['0.weight']:.4g}>"
+
+
+def test_masks_of_torch_are_found_in_a_network(net):
+    mask = pf.prune(net, "magnitude", density=0.3)
+    expected = pf.measure(net, mask=mask).frame()
+    mask.to_torch_prune(net)
+    assert pf.measure(net).frame().equals(expected)
+
+
+def test_layer_and_shape_may_be_left_out(net):
+    assert pf.measure(net).shape == (36,)
+    assert pf.measure(net, data=X.view(60, 6, 6)).shape == (6, 6)
+    conv = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(32, 5))
+    found = pf.measure(conv)
+    assert (found.layer, found.shape, len(found.plot().axes)) == ("2.weight", (32,), 2)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (
+            {"layer": "0.weigth"},
+            r"unknown layer '0\.weigth'; did you mean '0\.weight'\? \(allowed: 0\.w",
+        ),
+        ({"layer": "1"}, r"unknown layer '1'.*\(allowed: 0\.weight, 2\.weight\)"),
+        ({"layer": "2", "shape": (6, 6)}, r"layer 2\.weight has 12 inputs, the shape 6,6 has 36"),
+        ({"shape": (5, 5)}, r"no layer in the network has 25 inputs.*layers found: 0\.weight \(12, 36\), 2\.weight"),
+        ({"shape": (6, 0)}, "one to three positive sides"),
+        ({"shape": (1, 1, 6, 6)}, "one to three positive sides"),
+        ({"data": (X[:, :5], Y), "shape": (6, 6)}, r"an example of the data has 5 numbers, but 0\.weight has 36"),
+        ({"data": (X / 0, Y)}, "numbers that are not finite"),
+        ({"data": (X, X)}, r"y must have one class per example, shape \(60,\), not \(60, 36\)"),
+        ({"data": {"a": X, "b": X, "y": Y}}, "a batch of the data has 2"),
+        ({"data": []}, "there are no examples"),
+    ],
+)
+def test_a_mistake_in_measuring_gets_one_line(net, how, said):
+    with pytest.raises(UsageError, match=said) as caught:
+        pf.measure(net, **how)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("odd", [3, "none.safetensors", nn.ReLU()])
+def test_what_is_not_a_network_is_refused(odd):
+    with pytest.raises(UsageError, match=r"must be a module|no such file|no layer in the network is linear"):
+        pf.measure(odd)
+
+
+def test_a_prediction_has_a_line_sentences_a_table_and_a_picture():
+    spins = pf.Task.parse("ising").sample(1000, generator=generator(0, "data"))
+    found = pf.predict(spins.x, spins.y, inits=2, resamples=2, time=20)
+    assert repr(found).startswith("<Prediction: Undecided")
+    assert str(found).splitlines()[-2:] == found._list_fields()
+    assert list(found.frame()["start"]) == [0, 1]
+    assert "<table" in found._repr_html_()
+    assert len(found.plot().axes) == 3
+    assert found.plot()._repr_png_().startswith(b"\x89PNG")
+
+
+def test_names_from_files_are_shown_and_not_obeyed():
+    mask = pf.Mask({"<script>\x1b[31m": torch.ones(2, 2) > 0})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "&lt;script&gt;" in mask._repr_html_()
+        assert "\x1b" not in str(mask.summary())
