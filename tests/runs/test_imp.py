@@ -42,7 +42,7 @@ def test_masks_are_nested_exact_and_equal_in_the_first_round(imp, records):
     masks = {method: read_masks(imp, records, method) for method in METHODS}
     for method in METHODS:
         for n, mask in enumerate(masks[method]):
-            for names in imp.pools:
+            for names in imp.groups:
                 total = sum(mask[name].numel() for name in names)
                 kept = sum(mask.counts()[name] for name in names)
                 assert kept == total - int(compute_removed(n, 0.3) * total)

@@ -62,16 +62,6 @@ def test_running_moments_are_those_of_the_module(rate):
             torch.testing.assert_close(buffer, theirs.get_buffer(name))
 
 
-def test_factors_make_exact_zeros():
-    net, x, y = make(True)
-    factors = {f"layers.{i}.weight": torch.zeros(WIDTHS[i + 1], WIDTHS[i], dtype=torch.float64) for i in (0, 1)}
-    other = net.layers[2].weight.detach().clone()
-    descend_(net, x, y, 0.5, factors)
-    assert not net.layers[0].weight.any()
-    assert not net.layers[1].weight.any()
-    assert (net.layers[2].weight != other).any()
-
-
 def test_nothing_moves_when_the_loss_is_no_number():
     net, x, y = make(True)
     before = {name: parameter.detach().clone() for name, parameter in net.named_parameters()}

@@ -20,11 +20,12 @@ from prunefield.pruning.schedules import Schedule
 from prunefield.runs import Record, Run, State
 from prunefield.runs._cost import measure, passes
 from prunefield.runs._cost import train as train_seconds
-from prunefield.runs.tickets import Tickets, count_examples, pack_all
+from prunefield.runs._rewinding import pack_mask
+from prunefield.runs.tickets import Tickets, count_examples
 from prunefield.scores import Score, find_prunable
 from prunefield.scores.magnitude import Magnitude
 from prunefield.tasks import Batch, Synthetic, Task
-from prunefield.training.examples import Pool, hold_out
+from prunefield.training.examples import Examples, hold_out
 from prunefield.training.recipe import Recipe
 from prunefield.training.steps import accuracy
 
@@ -96,8 +97,8 @@ class Pruned(Run):
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         net = self.net.build(self.task.shape, self.task.classes, generator=seeds.generator(self.seed, "init"))
-        pool, place = Pool.of(self.task, self.images, self.seed), state.values
-        found, record = (None, None) if "step" in place else self._choose(state, net, pool)
+        examples, place = Examples.of(self.task, self.images, self.seed), state.values
+        found, record = (None, None) if "step" in place else self._choose(state, net, examples)
         kept = {
             name: state.tensor(f"mask:{name}", lambda name=name: _part(found, name))
             for name in find_prunable(net)
@@ -106,10 +107,10 @@ class Pruned(Run):
         if record is not None:
             place.update(step=0, losses=0.0)
             yield record
-        total = self.recipe.steps(len(pool.y))
+        total = self.recipe.steps(len(examples.y))
         each = total // max(self.recipe.epochs, 1)
         how = {"keep": state.tensor, "seed": self.seed, "names": ("train",), "start": place["step"]}
-        for step, loss in self.recipe.train(net, pool, mask=Mask(kept), **how):
+        for step, loss in self.recipe.train(net, examples, mask=Mask(kept), **how):
             place.update(step=step, losses=place["losses"] + loss)
             state.done = step / total
             if step % each:
@@ -119,7 +120,7 @@ class Pruned(Run):
             test = hold_out(self.task, self.held_out, self.seed) if step == total else None
             yield Record({"epoch": step // each, "loss": mean, "accuracy": test and accuracy(net, test)})
 
-    def _choose(self, state: State, net: nn.Module, pool: Pool) -> tuple[Mask, Record]:
+    def _choose(self, state: State, net: nn.Module, examples: Examples) -> tuple[Mask, Record]:
         """The mask and its record; the net gets the weights with which its training begins."""
         first = {name: weight.detach().clone() for name, weight in find_prunable(net).items()}
         old, last = None, {}
@@ -134,19 +135,19 @@ class Pruned(Run):
         how["check"] = False  # record 0 says what collapsed
         with warnings.catch_warnings(record=True) as topped_up:
             warnings.simplefilter("always")
-            mask = prune(net, self.score, self.density, self._inputs(pool), generator=stream, start=old, **how)
-        scores = self._scores(net, pool) if self.shown else {}
+            mask = prune(net, self.score, self.density, self._inputs(examples), generator=stream, start=old, **how)
+        scores = self._scores(net, examples) if self.shown else {}
         if last:
             net.load_state_dict({key: last[f"start:{key}"] for key in net.state_dict()})
         return mask, self._record(net, mask, first, scores, len(topped_up))
 
-    def _inputs(self, pool: Pool) -> Callable[[], Sequence[Batch]]:
+    def _inputs(self, examples: Examples) -> Callable[[], Sequence[Batch]]:
         """New inputs for each iteration."""
         stream, task = seeds.generator(self.seed, "inputs"), self.inputs
 
         def draw() -> Sequence[Batch]:
             if task is None:
-                return [pool.take(torch.randperm(len(pool.y), generator=stream)[: self.examples])]
+                return [examples.take(torch.randperm(len(examples.y), generator=stream)[: self.examples])]
             return [task.sample(self._seen(), generator=stream).fold(task.shape)]
 
         return draw
@@ -155,9 +156,9 @@ class Pruned(Run):
         """The number of examples that the score sees."""
         return 1 if isinstance(self.inputs, Synthetic) and self.inputs.single else self.examples
 
-    def _scores(self, net: nn.Module, pool: Pool) -> dict[str, Tensor]:
+    def _scores(self, net: nn.Module, examples: Examples) -> dict[str, Tensor]:
         """The scores before anything is pruned."""
-        return self.score(net, self._inputs(pool)(), generator=seeds.generator(self.seed, "shown scores"))
+        return self.score(net, self._inputs(examples)(), generator=seeds.generator(self.seed, "shown scores"))
 
     def _record(
         self, net: nn.Module, mask: Mask, first: dict[str, Tensor], scores: dict[str, Tensor], topped_up: int
@@ -182,7 +183,7 @@ class Pruned(Run):
         places = torch.randperm(len(weights), generator=stream)[: self.shown]  # first: the same for every mask
         some = kept[torch.randperm(len(kept), generator=stream)[: self.shown]]
         shown = {"weights": weights[some], "scores": rates[places].float(), "chosen": flags[places]}
-        return pack_all(mask) | shown
+        return pack_mask(mask) | shown
 
 
 def _part(mask: Mask | None, name: str) -> Tensor:

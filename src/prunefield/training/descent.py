@@ -1,7 +1,6 @@
 """One step of gradient descent of an `FcnModule` by hand: autograd's numbers up to rounding, without its copies."""
 
 import math
-from collections.abc import Mapping
 from typing import TypeGuard
 
 import torch
@@ -9,8 +8,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from prunefield.networks.fcn import FcnModule, Norm
-
-NO_FACTORS: Mapping[str, Tensor] = {}
 
 
 def fits(net: nn.Module) -> TypeGuard[FcnModule]:
@@ -25,11 +22,11 @@ def fits(net: nn.Module) -> TypeGuard[FcnModule]:
 
 
 @torch.no_grad()
-def descend_(net: FcnModule, x: Tensor, y: Tensor, rate: float, factors: Mapping[str, Tensor] = NO_FACTORS) -> float:
-    """Takes θ ← f⊙(θ − rate·∇L) in training mode and returns the cross-entropy L of (n, inputs) and labels (n,).
+def descend_(net: FcnModule, x: Tensor, y: Tensor, rate: float) -> float:
+    """Takes θ ← θ − rate·∇L in training mode and returns the cross-entropy L of (n, inputs) and labels (n,).
 
-    `factors` maps names of layers' parameters to numbers 0 and 1 of their shape. A gradient of weights is never
-    stored: W ← W − rate·gᵀh is one product, added in place. If L is not finite, no parameter changes.
+    A gradient of weights is never stored: W ← W − rate·gᵀh is one product, added in place. If L is not finite, no
+    parameter changes.
 
     >>> from prunefield.networks.fcn import Fcn
     >>> net = Fcn(hidden=()).build((1,), 2, generator=torch.Generator().manual_seed(0))
@@ -59,9 +56,6 @@ def descend_(net: FcnModule, x: Tensor, y: Tensor, rate: float, factors: Mapping
         below = back @ layer.weight if index or norm is not None else back
         layer.weight.addmm_(back.T, fed[index], alpha=-rate)
         layer.bias.sub_(back.sum(0), alpha=rate)
-        for part in ("weight", "bias"):
-            if (factor := factors.get(f"layers.{index}.{part}")) is not None:
-                layer.get_parameter(part).mul_(factor)
         if norm is not None:
             _normalise_back_(norm, below, *units.pop(), rate)
         if index:
