@@ -7,9 +7,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import Case
-from benchmarks._nets import build_resnet20, build_vgg19
+from benchmarks._nets import build_resnet20, build_vgg19, draw_images
 from prunefield.scores import Score
-from prunefield.training.inputs import draw_batch
 
 NETS = {"ResNet-20": build_resnet20, "VGG-19": build_vgg19}
 MEGABYTE = 2**20
@@ -31,7 +30,7 @@ def memory_cases(score: Score, images: int, how: str = "") -> Iterator[Case]:
 def measure_peak(score: Score, name: str, images: int) -> float:
     """The parameters plus the peak of the tensors created by scoring, in MB, without buffers of libraries."""
     net, generator = NETS[name](), torch.Generator().manual_seed(0)
-    batch = draw_batch("normal", images, (3, 32, 32), 10, generator=generator)
+    batch = draw_images(images, generator)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
         score(net, [batch], generator=generator)
     profiler: Any = found.profiler  # its results are untyped

@@ -8,16 +8,15 @@ from torch.nn import functional
 
 from benchmarks import Case
 from benchmarks._memory import memory_cases
-from benchmarks._nets import build_resnet20
+from benchmarks._nets import build_resnet20, draw_images
 from prunefield.scores.grasp import Grasp
 from prunefield.tasks import Batch
-from prunefield.training.inputs import draw_batch
 
 
 def cases() -> Iterator[Case]:
     net, generator = build_resnet20(), torch.Generator().manual_seed(0)
     for number in (1, 2):
-        batches = [draw_batch("normal", 64, (3, 32, 32), 10, generator=generator) for _ in range(number)]
+        batches = [draw_images(64, generator) for _ in range(number)]
         yield Case(
             f"ResNet-20, {number} × 64 images",
             lambda batches=batches: Grasp()(net, batches, generator=generator),

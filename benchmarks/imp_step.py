@@ -16,7 +16,7 @@ from torch.nn.utils import prune
 
 from benchmarks import Case
 from prunefield.core.seeds import generator
-from prunefield.networks.fcn import Fcn
+from prunefield.networks.fcn import Fcn, FcnModule
 from prunefield.tasks import Batch
 from prunefield.training.steps import train
 
@@ -37,7 +37,7 @@ def make_update_case(widths: tuple[int, ...], *, batch_norm: bool, density: floa
     batch = Batch(
         torch.randn(BATCH, widths[0], generator=stream), torch.randint(widths[-1], (BATCH,), generator=stream)
     )
-    net = Fcn(widths, generator=stream, batch_norm=batch_norm)
+    net = Fcn(hidden=widths[1:-1], batch_norm=batch_norm).build(widths[:1], widths[-1], generator=stream)
     hidden = [f"layers.{index}.{part}" for index in range(len(widths) - 2) for part in ("weight", "bias")]
     masks = {name: torch.rand(net.get_parameter(name).shape, generator=stream) <= density for name in hidden}
     words = f"{':'.join(map(str, widths))}, batch {BATCH}, {'' if batch_norm else 'no '}batch norm, density {density}"
@@ -67,8 +67,8 @@ def time_updates(update: Callable[[], object]) -> Callable[[], float]:
     return timed
 
 
-def build_ours(net: Fcn, batch: Batch, masks: dict[str, torch.Tensor]) -> Callable[[], object]:
-    endless = train(net, lambda: batch, steps=10**9, rate=RATE, masks=masks, every=1)
+def build_ours(net: FcnModule, batch: Batch, masks: dict[str, torch.Tensor]) -> Callable[[], object]:
+    endless = train(net, lambda: batch, steps=10**9, rate=RATE, mask=masks, every=1)
     return lambda: next(endless)
 
 

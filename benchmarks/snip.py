@@ -8,16 +8,15 @@ from torch.nn import functional
 
 from benchmarks import Case
 from benchmarks._memory import memory_cases
-from benchmarks._nets import build_resnet20
+from benchmarks._nets import build_resnet20, draw_images
 from prunefield.scores.snip import Snip
 from prunefield.tasks import Batch
-from prunefield.training.inputs import draw_batch
 
 
 def cases() -> Iterator[Case]:
     net, generator = build_resnet20(), torch.Generator().manual_seed(0)
     for n in (32, 256):
-        batch = draw_batch("normal", n, (3, 32, 32), 10, generator=generator)
+        batch = draw_images(n, generator)
         yield Case(
             f"ResNet-20, {n} images",
             lambda batch=batch: Snip()(net, [batch], generator=generator),

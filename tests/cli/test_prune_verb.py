@@ -8,10 +8,11 @@ from safetensors.torch import save_file
 from torch import nn
 
 from prunefield.cli import main
-from prunefield.cli.verbs._networks import BUILT_IN
+from prunefield.core.names import presets
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
-from prunefield.networks.architecture import NAMED, Architecture
+from prunefield.networks import Network
+from prunefield.networks.resnet import Resnet
 from prunefield.scores import find_prunable
 from prunefield.scores.magnitude import Magnitude
 from prunefield.tasks.leaves import Leaves
@@ -212,7 +213,7 @@ def test_an_emptied_layer_is_warned_of(capsys):
             "no weight 'heads'; its weights are",
         ),
         (["--shape", "4", "--density", "0.5", "--alpha", "0.1"], "normed", "add --sample last"),
-        (["--data", "normal,side=3", "--density", "0.5"], "normed", "--data normal has no settings"),
+        (["--data", "normal,side=3", "--density", "0.5"], "normed", "normal: unknown key 'side'"),
         (["--shape", "4", "--density", "0.5", "--device", "nothing"], "normed", "no device 'nothing' here"),
         (["--shape", "4", "--density", "0.5"], "bare", "no weights to prune"),
         (
@@ -268,18 +269,18 @@ def test_a_wrong_network_is_named(model, options, said, capsys, tmp_path):
 
 
 def test_built_in_networks_have_the_names_and_weights_of_the_fact_sheet():
-    assert list(BUILT_IN) == list(NAMED)
+    nets = {name: Network.parse(name) for name in presets("networks")}
     counts = {
-        name: sum(w.numel() for w in find_prunable(NAMED[name].outline(BUILT_IN[name], 10)).values()) for name in NAMED
+        name: sum(w.numel() for w in find_prunable(net.outline(net.shape, 10)).values()) for name, net in nets.items()
     }
-    assert counts == {"lenet-300-100": 266_200, "vgg19": 20_024_000, "resnet20": 270_896, "resnet18": 11_164_352}
+    assert counts == {"lenet-300-100": 266_200, "resnet20": 270_896, "resnet18": 11_164_352, "vgg19": 20_024_000}
 
 
 def test_a_built_in_network_is_that_of_the_runs(capsys):
     options = ["--density", "0.1", "--score", "magnitude", "--seed", "3", "--json"]
     assert main(["prune", "resnet20:4", *options, "--shape", "3,16,16", "--classes", "5"]) == 0
     assert json.loads(capsys.readouterr().out)["weights"] == Mask.load("mask.safetensors").total
-    net = Architecture(family="resnet", width=4).build((3, 16, 16), 5, generator=generator(3, "init"))
+    net = Resnet(width=4).build((3, 16, 16), 5, generator=generator(3, "init"))
     assert Mask.load("mask.safetensors") == Mask.keep(Magnitude()(net, generator=generator(0, "")), 0.1)
     assert main(["prune", "lenet-300-100", *options, "--data", "leaves,side=16"]) == 0
     assert Mask.load("mask.safetensors")["head.weight"].shape == (Leaves(side=16).classes, 100)

@@ -9,12 +9,13 @@ from prunefield.cli import main
 from prunefield.core.names import FAMILIES, modules, summary
 from prunefield.core.plugin import find
 from prunefield.engines import Engine
+from prunefield.networks import Network
 from prunefield.papers import Item
 from prunefield.runs import Run
 from prunefield.scores import Score
 from prunefield.tasks import Task
 
-ROOTS = {root.family: root for root in (Task, Score, Run, Engine, Item)}
+ROOTS = {root.family: root for root in (Task, Network, Score, Run, Engine, Item)}
 KINDS = [(family, kind) for family in FAMILIES for kind in modules(family)]
 
 

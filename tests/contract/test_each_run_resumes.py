@@ -45,7 +45,7 @@ IMP, FLOW = Imp(**PRUNING), Flow(task=Ising(size=10), inits=3, time=20.0, record
 IMAGES = {
     "task": {"kind": "leaves", "side": 8, "count": 10, "categories": 3},
     "images": 24,
-    "net": {"family": "resnet", "width": 4, "stages": [1, 1]},
+    "net": {"kind": "resnet", "width": 4, "stages": [1, 1]},
     "recipe": {"epochs": 2, "batch": 12},
     "held_out": 30,
 }

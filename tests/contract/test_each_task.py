@@ -18,6 +18,10 @@ def sample(kind, n, seed=0):
     return Task.parse(kind).sample(n, generator=torch.Generator().manual_seed(seed))
 
 
+def are_equal(first, second):
+    return torch.equal(first.x, second.x) and torch.equal(first.y, second.y)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 class TestTask:
     def test_gives_rows_of_its_shape_and_labels_of_its_classes(self, kind):
@@ -33,14 +37,13 @@ class TestTask:
 
     def test_is_determined_by_its_generator(self, kind):
         first, second, other = sample(kind, 20), sample(kind, 20), sample(kind, 20, seed=1)
-        assert torch.equal(first.x, second.x)
-        assert torch.equal(first.y, second.y)
-        assert not torch.equal(first.x, other.x)
+        assert are_equal(first, second)
+        assert not are_equal(first, other)
 
     def test_is_a_stream(self, kind):
         """Two draws in a row are fresh examples, not the same ones again."""
         task, stream = Task.parse(kind), torch.Generator().manual_seed(0)
-        assert not torch.equal(task.sample(20, generator=stream).x, task.sample(20, generator=stream).x)
+        assert not are_equal(task.sample(20, generator=stream), task.sample(20, generator=stream))
 
     def test_seeds_nothing_globally(self, kind):
         before = torch.random.get_rng_state()

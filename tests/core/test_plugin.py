@@ -75,6 +75,6 @@ def test_settings_are_frozen():
 
 
 def test_a_wrong_key_of_an_inner_model_is_compared_with_its_own_keys():
-    net = {"family": "lenet", "width": 3}
+    net = {"kind": "lenet", "width": 3}
     with pytest.raises(UsageError, match=r"recipe: unknown key 'epoch'; did you mean 'epochs'\?"):
         Run.parse({"kind": "pruned", "task": "leaves", "net": net, "score": "random", "recipe": {"epoch": 2}})

@@ -10,19 +10,20 @@ from prunefield.cli import main
 from prunefield.core.errors import PruneWarning
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
-from prunefield.networks.architecture import NAMED
+from prunefield.networks.lenet import Lenet
+from prunefield.networks.resnet import Resnet
 from prunefield.pruning.iterations import prune
 from prunefield.scores import Score
 
 
 def resnet(width=4, side=16):
-    net = NAMED["resnet20"].model_copy(update={"width": width})
+    net = Resnet(width=width)
     return net.build((3, side, side), 10, generator=generator(0, "init"))
 
 
 def test_synflow_has_100_iterations_everywhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    net = NAMED["lenet-300-100"].build((1, 8, 8), 10, generator=generator(0, "init"))
+    net = Lenet().build((1, 8, 8), 10, generator=generator(0, "init"))
     x = torch.randn(5, 1, 8, 8)
     found = prune(net, "synflow", 0.05, x, generator=generator(0, "mask"))
     assert found == prune(net, "synflow", 0.05, x, generator=generator(0, "mask"), iterations=100)
@@ -108,11 +109,11 @@ def test_a_skip_connection_is_not_a_cut_and_norms_and_biases_are_not_missing():
 
 def test_synflow_draws_no_data_and_shows_progress_in_a_pipe(tmp_path, monkeypatch, capsys):
     from prunefield.core import progress
-    from prunefield.training import inputs
+    from prunefield.tasks.normal import Normal
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(progress, "PAUSE", 0.0)
-    monkeypatch.setattr(inputs, "draw_batch", lambda *_, **__: pytest.fail("data were drawn"))
+    monkeypatch.setattr(Normal, "draw_inputs", lambda *_, **__: pytest.fail("data were drawn"))
     options = ["prune", "resnet20:4", "--density", "0.5", "--shape", "3,16,16", "--iterations", "3", "--json"]
     assert main(options) == 0
     told = capsys.readouterr()

@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import math
 
 import pytest
 import torch
@@ -16,7 +15,8 @@ from prunefield.pruning.iterations import prune
 from prunefield.pruning.schedules import plan_densities
 from prunefield.scores import Score
 from prunefield.scores.synflow import Synflow
-from prunefield.training.inputs import draw_batch
+from prunefield.tasks import Task
+from prunefield.tasks.chi import Chi
 
 
 @pytest.fixture
@@ -28,7 +28,8 @@ def net():
 
 
 def batch(seed=0, source="normal"):
-    return [draw_batch(source, 8, (1, 8, 8), 4, generator=generator(seed, "x"))]
+    task = Task.parse({"kind": source, "shape": (1, 8, 8), "classes": 4})
+    return [task.sample(8, generator=generator(seed, "x")).fold(task.shape)]
 
 
 def test_plans():
@@ -82,7 +83,7 @@ def test_a_function_gives_new_data_in_every_iteration(net):
     stream, seen = generator(0, "chi"), []
 
     def fresh():
-        seen.append(draw_batch("chi", 1, (1, 8, 8), 4, generator=stream))
+        seen.append(Chi(shape=(1, 8, 8)).sample(1, generator=stream).fold((1, 8, 8)))
         return [seen[-1]]
 
     prune(net, Synflow(inputs="batch"), 0.2, fresh, generator=generator(0, "s"), iterations=5)
@@ -104,20 +105,6 @@ def test_a_layer_without_scores_is_named_and_nothing_changes(net):
     with pytest.raises(UsageError, match="unknown sampling 'no'"):
         prune(net, "magnitude", 0.5, generator=generator(0, "s"), sample="no")  # type: ignore[arg-type]
     assert all(torch.equal(before[name], tensor) for name, tensor in net.state_dict().items())
-
-
-def test_made_up_inputs():
-    chi = draw_batch("chi", 50, (3, 6, 6), 10, generator=generator(0, "x"))
-    mean = math.sqrt(2) * math.exp(math.lgamma(64.5) - math.lgamma(64))
-    assert chi.x.mean().item() == pytest.approx(mean, abs=5 * math.sqrt((128 - mean**2) / chi.x.numel()))
-    sparse = draw_batch("sparse", 20, (3, 6, 6), 10, generator=generator(0, "x"))
-    assert (sparse.x != 0).sum(0).eq(1).all()
-    assert set(sparse.y.tolist()) <= set(range(10))
-    assert draw_batch("ones", 2, (3,), 2, generator=generator(0, "x")).x.eq(1).all()
-    with pytest.raises(UsageError, match="unknown source of inputs 'norml'; did you mean 'normal'"):
-        draw_batch("norml", 2, (3,), 2, generator=generator(0, "x"))  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="at least 1"):
-        draw_batch("ones", 0, (3,), 2, generator=generator(0, "x"))
 
 
 def test_a_mask_of_some_layers_leaves_the_iterations_as_they_are(net):

@@ -8,7 +8,6 @@ import torch
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.measures.kurtosis import kurtosis, kurtosis_per_class
-from prunefield.networks.fcn import Fcn
 from prunefield.pruning.rounds import compute_removed
 from prunefield.runs import Result, Run, State
 from prunefield.runs.imp import METHODS, Imp, read_masks
@@ -43,7 +42,7 @@ def test_masks_are_nested_exact_and_equal_in_the_first_round(imp, records):
     masks = {method: read_masks(imp, records, method) for method in METHODS}
     for method in METHODS:
         for n, mask in enumerate(masks[method]):
-            for names in imp.pools:
+            for names in imp.groups:
                 total = sum(mask[name].numel() for name in names)
                 kept = sum(mask.counts()[name] for name in names)
                 assert kept == total - int(compute_removed(n, 0.3) * total)
@@ -64,7 +63,7 @@ def test_the_rewound_net_is_the_one_after_so_many_steps(imp, records):
     for key, tensor in records[0].tensors.items():
         if key.startswith("rewind:"):
             assert torch.equal(tensor, later[key])
-    start = Fcn(imp.widths, generator=generator(0, "init"), batch_norm=imp.batch_norm)
+    start = imp.build()
     at_start = finish(imp.model_copy(update={"rewind": 0, "steps": 1, "rounds": 1}))[0].tensors
     assert torch.equal(at_start["rewind:layers.0.weight"], start.layers[0].weight)
 
@@ -80,7 +79,7 @@ def test_a_kurtosis_record_is_that_of_the_first_layers_pre_activations(imp, reco
     found = finish(run, State(read=reader(records)))
     assert [(r["method"], r["round"]) for r in found] == [(m, n) for m in METHODS for n in range(4)]
     batch = draw_balanced(TASK, 20, generator=generator(0, "kurtosis"))
-    net = Fcn(imp.widths, generator=generator(0, "init"), batch_norm=imp.batch_norm)
+    net = imp.build()
     tensors = records[0].tensors
     net.load_state_dict({k.removeprefix("rewind:"): t for k, t in tensors.items() if k.startswith("rewind:")})
     read_masks(imp, records, "imp")[2].apply_(net)

@@ -19,26 +19,26 @@ def finish(run, state=None):
 
 def drawn(run, count):
     """The first batches that a run trains on."""
-    pool = run._pool()
+    reused = run._reused()
     streams = generator(run.seed, "images"), generator(run.seed, "labels")
-    return pool, [run._draw(pool, *streams) for _ in range(count)]
+    return reused, [run._draw(reused, *streams) for _ in range(count)]
 
 
 def test_an_endless_stream_has_no_image_twice_and_a_reused_set_only_its_own():
     _, batches = drawn(Imp(**SMALL), 30)
     assert len(torch.cat([batch.x for batch in batches]).unique(dim=0)) == 300
-    pool, batches = drawn(Imp(images=7, **SMALL), 30)
-    assert pool.x.dtype == torch.float32
+    reused, batches = drawn(Imp(images=7, **SMALL), 30)
+    assert reused.x.dtype == torch.float32
     x, y = (torch.cat(parts) for parts in zip(*batches, strict=True))
     assert len(x.unique(dim=0)) == 7
     for image, label in zip(x, y, strict=True):
-        assert label == pool.y[(pool.x == image).all(1)].item()
+        assert label == reused.y[(reused.x == image).all(1)].item()
 
 
 def test_a_set_is_drawn_in_parts_without_a_seam():
-    big = Imp(images=2_300, **SMALL)._pool()
+    big = Imp(images=2_300, **SMALL)._reused()
     assert len(big.x.unique(dim=0)) == 2_300
-    small = Imp(images=2_000, **SMALL)._pool()
+    small = Imp(images=2_000, **SMALL)._reused()
     assert torch.equal(big.x[:2_000], small.x)
 
 
@@ -73,7 +73,7 @@ def test_training_accuracy_is_that_on_the_first_images():
 def test_rewinding_to_step_zero_goes_back_to_the_first_weights():
     run = Imp(**{**SMALL, "rewind": 0})
     tensors = finish(run)[0].tensors
-    for name, parameter in run._net().named_parameters():
+    for name, parameter in run.build().named_parameters():
         assert torch.equal(tensors[f"rewind:{name}"], parameter)
 
 

@@ -6,7 +6,6 @@ import torch
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.measures.kurtosis import correct_kurtosis, kurtosis, kurtosis_per_class
-from prunefield.networks.fcn import Fcn
 from prunefield.runs import Result, Run, State
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.runs.kurtosis import Kurtosis
@@ -25,7 +24,7 @@ def test_the_second_layer_is_that_of_the_masked_net(statistics, batch_norm):
     run = Kurtosis(of=imp, per_class=20, layer=1, statistics=statistics)
     found = list(run(State(read=lambda _: Result(records))))[2]
     tensors = {k.removeprefix("rewind:"): t for k, t in records[0].tensors.items() if k.startswith("rewind:")}
-    net = Fcn(imp.widths, generator=generator(0, "any"), batch_norm=batch_norm)
+    net = imp.build()
     net.load_state_dict(tensors)
     read_masks(imp, records, "imp")[2].apply_(net)
     net.eval()

@@ -18,7 +18,7 @@ from prunefield.scores import find_prunable
 BASE = {
     "task": {"kind": "leaves", "side": 8, "count": 10, "categories": 3},
     "images": 24,
-    "net": {"family": "resnet", "width": 4, "stages": [1, 1]},
+    "net": {"kind": "resnet", "width": 4, "stages": [1, 1]},
     "recipe": {"epochs": 2, "batch": 12},
     "held_out": 30,
 }
@@ -115,8 +115,10 @@ def test_norms_of_shuffled_masks_have_the_moments_of_a_draw_without_replacement(
 def test_bad_settings_are_refused_in_one_line():
     with pytest.raises(UsageError, match=r"rewind \(9\) must be less than the steps \(4\)"):
         Run.parse({"kind": "tickets", **BASE, "density": 0.1, "levels": 2, "rewind": 9})
-    other = {**BASE, "net": {"family": "lenet", "width": 5}}
+    other = {**BASE, "net": {"kind": "lenet", "width": 5}}
     with pytest.raises(UsageError, match="have the same net"):
         Run.parse({"kind": "pruned", **other, "density": 0.1, "of": TICKETS.settings()})
+    with pytest.raises(UsageError, match=r"inputs must have the shape \(3, 8, 8\) of the task, not \(5,\)"):
+        Run.parse({"kind": "pruned", **BASE, "density": 0.1, "inputs": {"kind": "chi", "shape": [5]}})
     with pytest.raises(UsageError, match="density"):
         Run.parse({"kind": "pruned", **BASE, "density": 0})

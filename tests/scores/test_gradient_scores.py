@@ -18,8 +18,9 @@ from prunefield.scores.grasp import Grasp
 from prunefield.scores.snip import Snip
 from prunefield.scores.synflow import Synflow
 from prunefield.tasks import Batch
+from prunefield.tasks.normal import Normal
+from prunefield.tasks.sparse import Sparse
 from prunefield.theory.sketching import optimal_probabilities
-from prunefield.training.inputs import draw_batch
 
 
 def rate(score, net, batches=()):
@@ -143,7 +144,7 @@ def test_synflow_of_a_linear_model_is_the_best_probability_of_sketching():
 
 
 def test_snip_of_a_linear_model_on_sparse_data_is_too():
-    x, _ = draw_batch("sparse", 16, (5,), 1, generator=generator(0, "x"))
+    x, _ = Sparse(shape=(5,)).sample(16, generator=generator(0, "x"))
     net = nn.Linear(5, 1, bias=False)
     labels = torch.randn(16, 1, generator=generator(1, "y"))
     score = rate(Snip(loss="l1"), net, [Batch(x, labels)])["weight"][0].double()
@@ -163,7 +164,7 @@ def test_modes_and_dropout_do_not_leak(kind):
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.ReLU(), nn.Linear(8, 3))
     net[1].running_mean.normal_()
-    batch = draw_batch("normal", 16, (6,), 3, generator=generator(0, "x"))
+    batch = Normal(shape=(6,), classes=3).sample(16, generator=generator(0, "x"))
     settings = {"kind": kind} | ({"inputs": "batch"} if kind == "synflow" else {})
     before, state = copy.deepcopy(net.state_dict()), torch.random.get_rng_state()
     train, again = (rate(Score.parse(settings | {"mode": "train"}), net, [batch])["4.weight"] for _ in range(2))

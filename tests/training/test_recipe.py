@@ -11,10 +11,10 @@ from torch.nn import functional
 
 from prunefield.core.errors import RunError
 from prunefield.masks.mask import Mask
-from prunefield.networks.architecture import Architecture
+from prunefield.networks.resnet import Resnet
 from prunefield.tasks.leaves import Leaves
 from prunefield.tasks.noise import Noise
-from prunefield.training.examples import Pool, hold_out
+from prunefield.training.examples import Examples, hold_out
 from prunefield.training.recipe import Recipe, augment
 
 
@@ -23,14 +23,14 @@ def fresh(_, start):
 
 
 @pytest.fixture
-def pool():
+def examples():
     stream = torch.Generator().manual_seed(0)
-    return Pool(torch.randn(22, 3, 6, 6, generator=stream), torch.randint(4, (22,), generator=stream))
+    return Examples(torch.randn(22, 3, 6, 6, generator=stream), torch.randint(4, (22,), generator=stream))
 
 
 def build(seed=0):
     stream = torch.Generator().manual_seed(seed)
-    return Architecture(family="resnet", width=4, stages=(1, 1)).build((3, 6, 6), 4, generator=stream)
+    return Resnet(width=4, stages=(1, 1)).build((3, 6, 6), 4, generator=stream)
 
 
 @pytest.mark.parametrize("nesterov", [False, True])
@@ -41,7 +41,7 @@ def test_sgd_is_the_written_formula(nesterov):
     recipe = Recipe(epochs=6, batch=3, drops=(0.5,), factor=0.5, nesterov=nesterov, weight_decay=0.1, warmup=2)
     w, v = net.weight.detach().clone(), torch.zeros(2, 2, dtype=torch.float64)
     for step, (_, loss) in enumerate(
-        recipe.train(net, Pool(x.double(), y), mask=Mask({}), keep=fresh, seed=0, names=("a",))
+        recipe.train(net, Examples(x.double(), y), mask=Mask({}), keep=fresh, seed=0, names=("a",))
     ):
         chances = (x.double() @ w.T).softmax(1)
         assert loss == pytest.approx(float(-chances[torch.arange(3), y].log().mean()))
@@ -52,16 +52,16 @@ def test_sgd_is_the_written_formula(nesterov):
         assert torch.allclose(net.weight.detach(), w)
 
 
-def test_each_epoch_sees_every_example_once(pool):
+def test_each_epoch_sees_every_example_once(examples):
     seen = []
 
-    class Spy(Pool):
+    class Spy(Examples):
         def take(self, rows):
             seen.append(rows)
             return super().take(rows)
 
     recipe = Recipe(epochs=2, batch=5)
-    steps = [step for step, _ in recipe.train(build(), Spy(pool.x, pool.y), mask=Mask({}), keep=fresh, seed=0)]
+    steps = [step for step, _ in recipe.train(build(), Spy(examples.x, examples.y), mask=Mask({}), keep=fresh, seed=0)]
     assert steps == list(range(1, 11)) == list(range(1, recipe.steps(22) + 1))
     assert sorted(len(rows) for rows in seen[:5]) == [4, 4, 4, 5, 5]
     for part in (seen[:5], seen[5:]):
@@ -70,7 +70,7 @@ def test_each_epoch_sees_every_example_once(pool):
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
-def test_it_resumes_with_the_same_bits_and_pruned_weights_stay_zero(optimiser, pool):
+def test_it_resumes_with_the_same_bits_and_pruned_weights_stay_zero(optimiser, examples):
     recipe = Recipe(epochs=2, batch=6, optimiser=optimiser, rate=0.01)
     mask = Mask({"head.weight": torch.rand(4, 8, generator=torch.Generator().manual_seed(3)) < 0.5})
 
@@ -79,7 +79,7 @@ def test_it_resumes_with_the_same_bits_and_pruned_weights_stay_zero(optimiser, p
             buffers[name] = buffers.get(name, new())
             return buffers[name]
 
-        return recipe.train(net, pool, mask=mask, keep=keep, seed=5, start=start)
+        return recipe.train(net, examples, mask=mask, keep=keep, seed=5, start=start)
 
     whole, kept = build(), {}
     saved = []
@@ -116,27 +116,27 @@ def test_augmentation_is_a_shift_and_perhaps_a_mirror():
 
 def test_black_is_what_the_task_says():
     task = Leaves(side=8)
-    pool = Pool.of(task, 12, seed=0)
-    assert pool.black.tolist() == pytest.approx([float(task.levels[0])] * 3)
-    assert pool.x.shape == (12, 3, 8, 8)
+    examples = Examples.of(task, 12, seed=0)
+    assert examples.black.tolist() == pytest.approx([float(task.levels[0])] * 3)
+    assert examples.x.shape == (12, 3, 8, 8)
     assert hold_out(task, 5, seed=0).x.shape == (5, 3, 8, 8)
 
 
 def test_a_large_set_stays_in_its_files(monkeypatch):
     task = Noise(of=Leaves(side=4), images=30)
-    small = Pool.of(task, 0, seed=0)
+    small = Examples.of(task, 0, seed=0)
     monkeypatch.setattr("prunefield.training.examples.LARGEST", 10)
-    large = Pool.of(task, 0, seed=0)
+    large = Examples.of(task, 0, seed=0)
     rows = torch.tensor([3, 29, 0])
     assert large.x is None
     assert torch.equal(small.take(rows).x, large.take(rows).x)
     assert torch.equal(small.take(rows).y, large.take(rows).y)
 
 
-def test_bad_recipes_and_diverging_runs_are_told_in_one_line(pool):
+def test_bad_recipes_and_diverging_runs_are_told_in_one_line(examples):
     with pytest.raises(ValidationError, match="nesterov needs"):
         Recipe(nesterov=True, momentum=0)
     net = build()
     nn.init.constant_(net.get_parameter("head.weight"), torch.inf)
     with pytest.raises(RunError, match=r"the loss is \w+ at step 1; a learning rate"):
-        list(Recipe(epochs=1).train(net, pool, mask=Mask({}), keep=fresh, seed=0))
+        list(Recipe(epochs=1).train(net, examples, mask=Mask({}), keep=fresh, seed=0))

@@ -14,7 +14,7 @@ from prunefield.training.steps import accuracy, train
 
 
 def make(batch_norm=False):
-    net = Fcn((12, 8, 8, 3), generator=generator(0, "net"), batch_norm=batch_norm)
+    net = Fcn(hidden=(8, 8), batch_norm=batch_norm).build((12,), 3, generator=generator(0, "net"))
     stream = generator(0, "data")
     batches = [
         Batch(torch.randn(10, 12, generator=stream), torch.randint(3, (10,), generator=stream)) for _ in range(30)
@@ -42,7 +42,7 @@ def test_pruned_weights_are_zero_at_every_step_and_the_others_move():
     start = net.layers[0].weight.detach().clone()
     masks = {name: torch.rand(p.shape, generator=generator(1, name)) < 0.5 for name, p in net.named_parameters()}
     feed = iter(batches)
-    for _ in train(net, lambda: next(feed), steps=30, rate=0.1, masks=masks, every=1):
+    for _ in train(net, lambda: next(feed), steps=30, rate=0.1, mask=masks, every=1):
         assert all(not parameter[~masks[name]].any() for name, parameter in net.named_parameters())
     kept = masks["layers.0.weight"]
     assert (net.layers[0].weight != start)[kept].float().mean() > 0.9
@@ -89,7 +89,7 @@ def test_any_module_can_be_trained_and_stays_pruned():
         theirs[0].weight.grad *= masks["0.weight"]
         optimiser.step()
     feed = iter(batches)
-    list(train(ours, lambda: next(feed), steps=30, rate=0.1, masks=masks))
+    list(train(ours, lambda: next(feed), steps=30, rate=0.1, mask=masks))
     for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(mine, other)
 

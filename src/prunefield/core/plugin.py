@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationErro
 from pydantic_core import CoreSchema, core_schema
 
 from prunefield.core.errors import UsageError, unknown
-from prunefield.core.names import modules, name_of
+from prunefield.core.names import modules, name_of, presets
 from prunefield.core.settings import put_setting, read_settings
 
 
@@ -65,7 +65,10 @@ class Plugin(BaseModel):
 
     @classmethod
     def parse(cls, value: Any) -> Self:
-        """An instance from an instance, from NAME[,KEY=VALUE…] or from a table with the key `kind`."""
+        """An instance from an instance, from NAME[,KEY=VALUE…] or from a table with the key `kind`.
+
+        A name is that of a kind or of usual settings (`names.presets`).
+        """
         if isinstance(value, cls):
             return value
         table = read_settings(value) if isinstance(value, str) else value
@@ -73,6 +76,8 @@ class Plugin(BaseModel):
         if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
             raise UsageError(f"a {what} must be a name or a table with the key 'kind', not {repr(value)[:200]}")
         kind, _, version = table["kind"].partition("@")
+        if kind not in modules(cls.family) and (usual := presets(cls.family).get(kind)):
+            return cls.parse({**usual, **table, "kind": usual["kind"]})
         final = find(cls, kind)
         if version and version != str(final.version):
             raise UsageError(
@@ -131,7 +136,7 @@ def find(root: type[P], kind: str) -> type[P]:
     """The class of a kind: the one subclass of `root` that its file defines."""
     known = modules(root.family)
     if kind not in known:
-        raise unknown(root.__name__.lower(), kind, known)
+        raise unknown(root.__name__.lower(), kind, [*known, *presets(root.family)])
     module = import_module(known[kind])
     classes = [
         item

@@ -28,7 +28,6 @@ if TYPE_CHECKING:  # a list of runs needs no torch
 FOUND = ("settings.json", "records.json", "tensors.safetensors", "state.safetensors")  # the digest is of these
 FILES = (*FOUND, "made.json")
 SAFE_POINTS = ("checkpoint.safetensors", "checkpoint-before.safetensors")
-Status = Literal["done", "running", "stopped", "failed", "foreign"]
 NAME = re.compile(r".+-[0-9a-f]{16}")
 cannot = partial(files.cannot, chosen_by="--store")
 make_folder = partial(files.make_folder, chosen_by="--store")
@@ -253,7 +252,7 @@ class Folder:
         return Examined(problems, contents, digest)
 
     @property
-    def status(self) -> Status:
+    def status(self) -> Literal["done", "running", "stopped", "failed", "foreign"]:
         """How far it is, as far as the names of its files tell: whether they are whole is for `problems` to find."""
         try:
             names = os.listdir(f"{self.root}/runs/{self.name}")  # lists of many runs have no time for `pathlib`

@@ -26,6 +26,7 @@ from prunefield.masks.selection import (
     scatter_alive,
     select_weights,
 )
+from prunefield.masks.sketches import draw_sketch
 from prunefield.masks.summary import Summary, summarise_mask
 from prunefield.modules.calls import Data
 from prunefield.modules.holding import Handle, hold_zeros, set_zeros
@@ -102,6 +103,8 @@ class Mask(Mapping[str, Tensor]):
             drawn = scatter_alive(draw_entries(part, number, name, generator=generator), where)
             kept[name] = drawn.reshape(scores[name].shape)
         return cls(kept)
+
+    sketch = staticmethod(draw_sketch)
 
     @classmethod
     def from_module(cls, net: nn.Module) -> Self:
@@ -204,10 +207,10 @@ class Mask(Mapping[str, Tensor]):
         return hold_zeros(list(self), self._pairs(net), optimizers)
 
     def _pairs(self, net: nn.Module) -> list[tuple[Tensor, Tensor]]:
-        """Each weight that the mask names, with True where it is pruned."""
+        """Each weight that the mask names, with True where it is kept."""
         weights = name_parameters(net)
         _compare(self, {name: weight.shape for name, weight in weights.items()}, "the network")
-        return [(weights[name], ~kept.to(weights[name].device)) for name, kept in self.items()]
+        return [(weights[name], kept.to(weights[name].device)) for name, kept in self.items()]
 
     def to_torch_prune(self, net: nn.Module) -> None:
         """Attaches the mask to `net` as `torch.nn.utils.prune` does; `from_module` reads it back."""

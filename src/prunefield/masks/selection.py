@@ -83,7 +83,7 @@ def _find_threshold(pieces: Sequence[Piece], number: int) -> np.generic:
     out to be wrong, all are. The result is the same.
     """
     if sum(len(array) for array, _, _ in pieces) > MANY:
-        sample = np.sort(_pool_pieces(pieces, STRIDE))
+        sample = np.sort(_join_pieces(pieces, STRIDE))
         if len(sample) > STRIDE:
             alive = sum(len(array) if live is None else np.count_nonzero(live) for array, live, _ in pieces)
             place, margin = (1 - number / alive) * len(sample), 4 * len(sample) ** 0.5
@@ -98,11 +98,11 @@ def _find_threshold(pieces: Sequence[Piece], number: int) -> np.generic:
             few = np.concatenate(between)
             if 0 < left <= len(few):
                 return np.partition(few, len(few) - left)[len(few) - left]
-    pool = _pool_pieces(pieces)
-    return np.partition(pool, len(pool) - number)[len(pool) - number]
+    joined = _join_pieces(pieces)
+    return np.partition(joined, len(joined) - number)[len(joined) - number]
 
 
-def _pool_pieces(pieces: Sequence[Piece], stride: int = 1) -> np.ndarray:
+def _join_pieces(pieces: Sequence[Piece], stride: int = 1) -> np.ndarray:
     # Indexing by positions is three times as fast as by booleans.
     return np.concatenate(
         [

@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from prunefield.masks.mask import Mask
 from prunefield.masks.selection import Density, Reduction, check_scores, compute_probabilities, count_kept
 from prunefield.theory.sketching import draw_mask
 
 
-def sketch(
+def draw_sketch(
     scores: Mapping[str, Tensor],
     density: Density,
     *,
@@ -25,7 +24,7 @@ def sketch(
     wherever p > 0, so that features of masked weights are unbiased. `reduce` and `alpha` are those of `Mask.sample`.
     Entries with small probabilities are large: this mask is for estimates, not for training.
 
-    >>> found = sketch({"weight": torch.tensor([1.0, 3.0])}, 0.5, generator=torch.Generator().manual_seed(0))
+    >>> found = draw_sketch({"weight": torch.tensor([1.0, 3.0])}, 0.5, generator=torch.Generator().manual_seed(0))
     >>> found["weight"].tolist() in ([4.0, 0.0], [0.0, 4 / 3])
     True
     """
@@ -34,14 +33,3 @@ def sketch(
     mask = draw_mask(p / p.sum(), count_kept(len(p), density), generator=generator)
     parts = mask.split([len(values) for values in flat.values()])
     return {name: part.reshape(scores[name].shape) for name, part in zip(flat, parts, strict=True)}
-
-
-@torch.no_grad()
-def apply_sketch_(masks: Mapping[str, Tensor], net: nn.Module) -> Mask:
-    """Multiplies the weights of `net` by real-valued masks, in place; returns the mask of what is left."""
-    kept = Mask({name: part != 0 for name, part in masks.items()})
-    kept.apply_(net)  # refuses masks of another architecture before anything is changed
-    for name, weight in net.named_parameters():
-        if name in masks:
-            weight.mul_(masks[name].to(weight))
-    return kept

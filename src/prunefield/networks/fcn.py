@@ -3,15 +3,51 @@
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from prunefield.core.errors import unknown
+from prunefield.networks import Network
 
 Init = Literal["glorot-normal", "glorot-uniform"]
+
+
+class Fcn(Network):
+    """ReLU layers of the widths `hidden` and a linear one to the classes; the defaults are the net of redman2025.
+
+    With `batch_norm` the input of every linear layer is normalised, the pixels and the last layer's included. Weights
+    have the variance 2·`init_scale`²/(fan in + fan out), biases are zero.
+
+    >>> net = Fcn(hidden=(8,), batch_norm=False).build((12,), 3, generator=torch.Generator().manual_seed(0))
+    >>> net(torch.zeros(5, 12)).shape, [name for name, _ in net.named_parameters()][:2]
+    (torch.Size([5, 3]), ['layers.0.weight', 'layers.0.bias'])
+    """
+
+    hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        default=(1024, 1024), description="widths of the hidden layers"
+    )
+    batch_norm: bool = Field(default=True, description="normalise the input of every linear layer")
+    init: Init = Field(default="glorot-normal", description="distribution of the initial weights; biases start at zero")
+    init_scale: float = Field(default=1.0, gt=0, description="factor applied to the initial weights")
+
+    def module(self, shape: tuple[int, ...], classes: int) -> "FcnModule":
+        return FcnModule((math.prod(shape), *self.hidden, classes), batch_norm=self.batch_norm)
+
+    def build(self, shape: Sequence[int], classes: int, *, generator: torch.Generator) -> "FcnModule":
+        net = super().build(shape, classes, generator=generator)
+        assert isinstance(net, FcnModule)
+        return net
+
+    def initialise_(self, layer: nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d, generator: torch.Generator) -> None:
+        deviation = self.init_scale * math.sqrt(2 / sum(layer.weight.shape))
+        if self.init == "glorot-normal":
+            layer.weight.normal_(0, deviation, generator=generator)
+        else:
+            layer.weight.uniform_(-math.sqrt(3) * deviation, math.sqrt(3) * deviation, generator=generator)
+        nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
 
 
 class Norm(nn.Module):
@@ -28,11 +64,18 @@ class Norm(nn.Module):
     def __init__(self, features: int, *, decay: float = 0.99, eps: float = 1e-10) -> None:
         super().__init__()
         self.decay, self.eps = decay, eps
-        self.weight = nn.Parameter(torch.ones(features))
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.register_buffer("mean", torch.zeros(features))
-        self.register_buffer("variance", torch.ones(features))
+        self.weight = nn.Parameter(torch.empty(features))
+        self.bias = nn.Parameter(torch.empty(features))
+        self.register_buffer("mean", torch.empty(features))
+        self.register_buffer("variance", torch.empty(features))
         self.register_buffer("seen", torch.tensor(False))
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """The identity, apart from what batches say."""
+        for tensor, value in ((self.weight, 1), (self.bias, 0), (self.mean, 0), (self.variance, 1), (self.seen, 0)):
+            tensor.fill_(value)
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:
@@ -54,34 +97,20 @@ class Norm(nn.Module):
         self.seen.fill_(False)
 
 
-class Fcn(nn.Module):
+class FcnModule(nn.Module):
     """`widths[0]` inputs, ReLU layers of the widths between, and `widths[-1]` outputs: h ← ReLU(W·norm(h) + b).
 
-    With `batch_norm` the input of every linear layer is normalised, the pixels and the last layer's included. Weights
-    have the variance 2·`init_scale`²/(fan in + fan out), biases are zero. Shapes: (n, widths[0]) to (n, widths[-1]).
-
-    >>> net = Fcn((12, 8, 3), generator=torch.Generator().manual_seed(0))
-    >>> net(torch.zeros(5, 12)).shape, [name for name, _ in net.named_parameters()][:2]
-    (torch.Size([5, 3]), ['layers.0.weight', 'layers.0.bias'])
+    Shapes: (n, …) to (n, widths[-1]).
     """
 
-    def __init__(
-        self,
-        widths: Sequence[int],
-        *,
-        generator: torch.Generator,
-        batch_norm: bool = False,
-        init: Init = "glorot-normal",
-        init_scale: float = 1.0,
-    ) -> None:
+    def __init__(self, widths: Sequence[int], *, batch_norm: bool) -> None:
         super().__init__()
-        if init not in get_args(Init):
-            raise unknown("init", init, get_args(Init))
         pairs = list(pairwise(widths))
         self.norms = nn.ModuleList(Norm(fan_in) for fan_in, _ in pairs) if batch_norm else None
-        self.layers = nn.ModuleList(_linear(*pair, init, init_scale, generator) for pair in pairs)
+        self.layers = nn.ModuleList(nn.Linear(*pair) for pair in pairs)
 
     def forward(self, x: Tensor) -> Tensor:
+        x = x.flatten(1)
         for index, (norm, layer) in enumerate(self.blocks()):
             x = torch.relu(x) if index else x
             x = layer(x if norm is None else norm(x))
@@ -96,17 +125,3 @@ class Fcn(nn.Module):
         for norm, _ in self.blocks():
             if norm is not None:
                 norm.forget_()
-
-
-def _linear(fan_in: int, fan_out: int, init: Init, scale: float, generator: torch.Generator) -> nn.Linear:
-    layer = nn.Linear(fan_in, fan_out, device="meta").to_empty(
-        device="cpu"
-    )  # its own init draws from the global stream
-    with torch.no_grad():
-        deviation = scale * math.sqrt(2 / (fan_in + fan_out))
-        if init == "glorot-normal":
-            layer.weight.normal_(0, deviation, generator=generator)
-        else:
-            layer.weight.uniform_(-math.sqrt(3) * deviation, math.sqrt(3) * deviation, generator=generator)
-        layer.bias.zero_()
-    return layer

@@ -1,25 +1,49 @@
 """Residual networks for small images, of any width and depth."""
 
 from collections.abc import Sequence
+from typing import Annotated, ClassVar
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
+from prunefield.networks import Network
 
-class Resnet(nn.Module):
+NAMED = {"resnet20": {"width": 16, "stages": [3, 3, 3]}, "resnet18": {"width": 64, "stages": [2, 2, 2, 2]}}
+
+
+class Resnet(Network):
     """A 3×3 convolution, stages of `stages[i]` blocks with 2ⁱ·`width` channels, mean over places, linear.
 
-    Every stage but the first halves the image. ResNet-20 of bar2023, Sec. 8, has the width 16 and stages (3, 3, 3),
-    WRN-20-32 the width 32; ResNet-18 for Tiny-ImageNet has the width 64 and stages (2, 2, 2, 2), and its truly twice
-    as wide form the width 128. Shapes: (n, channels, height, width) to (n, classes).
+    Every stage but the first halves the image. The defaults are ResNet-20 of bar2023, Sec. 8, and WRN-20-32 has the
+    width 32; ResNet-18 for Tiny-ImageNet has the width 64 and stages (2, 2, 2, 2), and its truly twice as wide form the
+    width 128.
 
-    >>> Resnet((3, 8, 8), 5, width=4, stages=(1, 1))(torch.zeros(2, 3, 8, 8)).shape
-    torch.Size([2, 5])
+    >>> net = Resnet()
+    >>> sum(weight.numel() for weight in net.outline(net.shape, 10).parameters())
+    272474
     """
 
-    def __init__(self, shape: Sequence[int], classes: int, *, width: int, stages: Sequence[int] = (3, 3, 3)) -> None:
+    images_only: ClassVar[bool] = True
+    width: int = Field(default=16, ge=1, description="number of channels of the first stage")
+    stages: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        default=(3, 3, 3), min_length=1, description="number of blocks of each stage"
+    )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (3, 32, 32) if len(self.stages) < 4 else (3, 64, 64)
+
+    def module(self, shape: tuple[int, ...], classes: int) -> nn.Module:
+        return ResnetModule(shape[0], self.width, self.stages, classes)
+
+
+class ResnetModule(nn.Module):
+    """The layers. Shapes: (n, channels, height, width) to (n, classes)."""
+
+    def __init__(self, channels: int, width: int, stages: Sequence[int], classes: int) -> None:
         super().__init__()
-        self.stem = normalised(shape[0], width, 3, 1)
+        self.stem = normalised(channels, width, 3, 1)
         widths = [width * 2**stage for stage, depth in enumerate(stages) for _ in range(depth)]
         pairs = zip([width, *widths], widths, strict=False)
         self.blocks = nn.Sequential(*(Block(before, after) for before, after in pairs))

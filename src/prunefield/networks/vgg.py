@@ -1,27 +1,44 @@
 """VGG with batch normalisation, for small images: a plain chain of 3×3 convolutions."""
 
 from collections.abc import Sequence
+from typing import Annotated, ClassVar
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
+from prunefield.networks import Network
 
-class Vgg(nn.Module):
+NAMED = {"vgg19": {"width": 64, "stages": [2, 2, 4, 4, 4]}}
+
+
+class Vgg(Network):
     """Stages of 3×3 convolutions with bias, each batch-normalised, max-pooled between; mean over places; linear.
 
     Stage i has `stages[i]` convolutions of min(2ⁱ, 8)·`width` channels. The defaults are VGG-19 of bar2023, Sec. 8.
-    Shapes: (n, channels, height, width) to (n, classes).
 
-    >>> Vgg((3, 8, 8), 5, width=4, stages=(1, 1))(torch.zeros(2, 3, 8, 8)).shape
+    >>> net = Vgg(width=4, stages=(1, 1)).build((3, 8, 8), 5, generator=torch.Generator())
+    >>> net(torch.zeros(2, 3, 8, 8)).shape
     torch.Size([2, 5])
     """
 
-    def __init__(
-        self, shape: Sequence[int], classes: int, *, width: int = 64, stages: Sequence[int] = (2, 2, 4, 4, 4)
-    ) -> None:
+    images_only: ClassVar[bool] = True
+    width: int = Field(default=64, ge=1, description="number of channels of the first stage")
+    stages: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        default=(2, 2, 4, 4, 4), min_length=1, description="number of convolutions of each stage"
+    )
+
+    def module(self, shape: tuple[int, ...], classes: int) -> nn.Module:
+        return VggModule(shape[0], self.width, self.stages, classes)
+
+
+class VggModule(nn.Module):
+    """The layers. Shapes: (n, channels, height, width) to (n, classes)."""
+
+    def __init__(self, channels: int, width: int, stages: Sequence[int], classes: int) -> None:
         super().__init__()
         layers: list[nn.Module] = []
-        before = shape[0]
+        before = channels
         for stage, depth in enumerate(stages):
             layers += [nn.MaxPool2d(2)] if stage else []
             for _ in range(depth):

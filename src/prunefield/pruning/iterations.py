@@ -6,9 +6,8 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any, Literal, get_args
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from prunefield.core import seeds
 from prunefield.core.errors import PruneWarning, unknown
@@ -18,6 +17,7 @@ from prunefield.measures.collapse import describe_collapse
 from prunefield.modules.borrowing import lend_copies
 from prunefield.modules.calls import Data, Forward, Loss, take_batches
 from prunefield.modules.faults import explain_zeros
+from prunefield.modules.holding import set_zeros
 from prunefield.pruning.schedules import Schedule, plan_densities
 from prunefield.scores import Score
 
@@ -83,8 +83,7 @@ def prune(
                     loan.enter_context(lend_copies(net, {*weights, *(start or ())}))
                     (alive if start is None else start).apply_(net)  # `start` may name what the network does not have
                     weights = score.weights(net)
-                for name, kept in alive.items():
-                    _set_zeros(weights[name].detach(), kept)
+                set_zeros([(weights[name], kept.to(weights[name].device)) for name, kept in alive.items()])
             if fresh:
                 batches = take_batches(data, score.needs, generator=stream)
             rate = partial(score, net, batches, generator=stream, **hooks)
@@ -108,11 +107,3 @@ def prune(
         for line in describe_collapse(net, found, shown, forward=forward, skip=score.skip):
             warnings.warn(line, PruneWarning, stacklevel=2)
     return found
-
-
-def _set_zeros(weight: Tensor, kept: Tensor) -> None:
-    """Sets pruned weights to zero; by numpy where it can, which is ten times as fast as torch."""
-    if weight.device.type == "cpu" and weight.dtype in (torch.float32, torch.float64):
-        np.multiply(weight.numpy(), kept.numpy(), out=weight.numpy())
-    else:
-        weight.masked_fill_(~kept.to(weight.device), 0)

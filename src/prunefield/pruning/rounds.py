@@ -25,10 +25,10 @@ def compute_removed(rounds: int, fraction: float) -> float:
     return removed
 
 
-def pool_parameters(layers: Sequence[str], scope: Literal["layer", "global"]) -> list[list[str]]:
+def group_parameters(layers: Sequence[str], scope: Literal["layer", "global"]) -> list[list[str]]:
     """The names of the parameters that share one threshold: those of each layer, or all.
 
-    >>> pool_parameters(["layers.0", "layers.1"], "layer")
+    >>> group_parameters(["layers.0", "layers.1"], "layer")
     [['layers.0.weight', 'layers.0.bias'], ['layers.1.weight', 'layers.1.bias']]
     """
     each = [[f"{layer}.weight", f"{layer}.bias"] for layer in layers]
@@ -37,11 +37,11 @@ def pool_parameters(layers: Sequence[str], scope: Literal["layer", "global"]) ->
 
 def keep_magnitudes(
     values: Mapping[str, Tensor],
-    pools: Sequence[Sequence[str]],
+    groups: Sequence[Sequence[str]],
     removed: float,
     start: Mapping[str, Tensor] | None = None,
 ) -> Mask:
-    """Keeps the entries of greatest |value| of each pool, exactly len − int(removed·len) of them.
+    """Keeps the entries of greatest |value| of each group, exactly len − int(removed·len) of them.
 
     An entry that `start` has pruned stays pruned. Of equal entries the one with the lower index is kept; the reference
     code keeps all that equal the threshold, so its counts are the same whenever no two magnitudes are.
@@ -51,7 +51,7 @@ def keep_magnitudes(
     {'w': [True, False, True], 'b': [False]}
     """
     masks: dict[str, Tensor] = {}
-    for names in pools:
+    for names in groups:
         flat = [values[name].detach().abs().flatten() for name in names]
         alive = [None if start is None else start[name].flatten().cpu() for name in names]
         size = sum(map(len, flat))
@@ -61,27 +61,27 @@ def keep_magnitudes(
 
 
 def make_oneshot_masks(
-    values: Mapping[str, Tensor], pools: Sequence[Sequence[str]], rounds: int, fraction: float
+    values: Mapping[str, Tensor], groups: Sequence[Sequence[str]], rounds: int, fraction: float
 ) -> list[Mask]:
     """The masks of rounds 0, …, `rounds` from the magnitudes of one trained dense net; they are nested."""
-    return [keep_magnitudes(values, pools, compute_removed(n, fraction)) for n in range(rounds + 1)]
+    return [keep_magnitudes(values, groups, compute_removed(n, fraction)) for n in range(rounds + 1)]
 
 
 def draw_random_masks(
     shapes: Mapping[str, Sequence[int]],
-    pools: Sequence[Sequence[str]],
+    groups: Sequence[Sequence[str]],
     rounds: int,
     fraction: float,
     *,
     generator: torch.Generator,
 ) -> list[Mask]:
-    """Nested random masks with the counts of iterative pruning: one-shot masks of a random permutation per pool."""
+    """Nested random masks with the counts of iterative pruning: one-shot masks of a random permutation per group."""
     ranks: dict[str, Tensor] = {}
-    for names in pools:
+    for names in groups:
         sizes = [torch.Size(shapes[name]).numel() for name in names]
         order = torch.randperm(sum(sizes), generator=generator).split(sizes)
         ranks |= {name: part.view(*shapes[name]) for name, part in zip(names, order, strict=True)}
-    return make_oneshot_masks(ranks, pools, rounds, fraction)
+    return make_oneshot_masks(ranks, groups, rounds, fraction)
 
 
 def count_lifetimes(masks: Sequence[Mask]) -> dict[str, Tensor]:

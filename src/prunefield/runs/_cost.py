@@ -1,38 +1,50 @@
-"""Training times of bar2023's networks on one core, for plans."""
+"""Training times of networks on one core, for plans."""
 
+import json
 from functools import lru_cache
+from typing import NamedTuple
 
 import torch
 
 from prunefield.modules.flops import count_flops
-from prunefield.networks.architecture import Architecture
+from prunefield.networks import Network
 from prunefield.training.recipe import Recipe
+
+# Seconds, measured on one core of a loaded machine, good to a third: per operation, output, updated tensor and weight.
+FLOP, OUTPUT, TENSOR, WEIGHT = 5.6e-11, 9e-9, 1.2e-4, 3e-9
+
+
+class Size(NamedTuple):
+    """Operations and outputs of one forward pass of one image, weights, and the tensors that they are in."""
+
+    operations: int
+    outputs: int
+    weights: int
+    tensors: int
+
+
+def measure(net: Network, shape: tuple[int, ...], classes: int) -> Size:
+    """The size of a network, without its numbers."""
+    return _measure(json.dumps(net.settings()), shape, classes)
 
 
 @lru_cache(maxsize=64)
-def measure(net: Architecture, shape: tuple[int, ...], classes: int) -> tuple[int, int, int]:
-    """Operations and outputs of one forward pass of one image, and weights."""
-    outline = dict(net.outline(shape, classes).named_parameters())
-    thin = net.model_copy(update={"width": 1}).build(shape, classes, generator=torch.Generator())  # as many places
-    flops = count_flops(thin, torch.zeros(1, *shape))
-    places = {name: count // (2 * thin.get_parameter(name).numel()) for name, count in flops.items()}
-    operations = sum(2 * outline[name].numel() * place for name, place in places.items())
-    outputs = sum(outline[name].shape[0] * place for name, place in places.items())
-    return operations, outputs, sum(weight.numel() for weight in outline.values())
+def _measure(settings: str, shape: tuple[int, ...], classes: int) -> Size:
+    outline = Network.parse(json.loads(settings)).outline(shape, classes)
+    flops = count_flops(outline, torch.zeros(1, *shape, device="meta"))
+    outputs = sum(count // (2 * outline.get_parameter(name)[0].numel()) for name, count in flops.items())
+    sizes = [weight.numel() for weight in outline.parameters()]
+    return Size(sum(flops.values()), outputs, sum(sizes), len(sizes))
 
 
-def passes(net: Architecture, shape: tuple[int, ...], classes: int) -> float:
+def passes(net: Network, shape: tuple[int, ...], classes: int) -> float:
     """Seconds of a forward and a backward pass of one image."""
-    flops, outputs, _ = measure(net, shape, classes)
-    return FLOP * flops + OUTPUT * outputs
+    size = measure(net, shape, classes)
+    return FLOP * size.operations + OUTPUT * size.outputs
 
 
-def train(net: Architecture, shape: tuple[int, ...], classes: int, recipe: Recipe, examples: int) -> float:
+def train(net: Network, shape: tuple[int, ...], classes: int, recipe: Recipe, examples: int) -> float:
     """Seconds of a training."""
-    steps, (_, _, weights) = recipe.steps(examples), measure(net, shape, classes)
-    return recipe.epochs * examples * passes(net, shape, classes) + steps * (STEP[net.family] + UPDATE * weights)
-
-
-# Measured on one core of a loaded machine, good to a third: per operation, output, step and weight.
-FLOP, OUTPUT, UPDATE = 5.6e-11, 9e-9, 3e-9
-STEP = {"lenet": 3e-4, "vgg": 8e-3, "resnet": 8e-3}
+    size = measure(net, shape, classes)
+    each = TENSOR * size.tensors + WEIGHT * size.weights
+    return recipe.epochs * examples * passes(net, shape, classes) + recipe.steps(examples) * each

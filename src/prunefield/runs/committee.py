@@ -12,11 +12,11 @@ from prunefield.core.errors import RunError
 from prunefield.core.plugin import Nested
 from prunefield.measures.localisation import compute_ipr
 from prunefield.modules.glorot import draw_glorot
-from prunefield.networks.committee import Activation, descend
-from prunefield.networks.committee import Committee as Nets
 from prunefield.runs import Record, Run, State
 from prunefield.runs.neuron import DTYPES
 from prunefield.tasks import Discrimination
+from prunefield.training.committee import Activation, descend
+from prunefield.training.committee import Committee as Nets
 
 
 class Committee(Run):

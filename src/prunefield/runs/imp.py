@@ -1,28 +1,29 @@
 """Iterative magnitude pruning with rewinding of a fully connected net."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
 import torch
 from pydantic import Field, model_validator
-from torch import Tensor
+from torch import Tensor, nn
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.masks.mask import Mask, pack, unpack
-from prunefield.networks.fcn import Fcn, Init
+from prunefield.masks.mask import Mask, unpack
+from prunefield.networks.fcn import Fcn, FcnModule, Init
 from prunefield.pruning.rounds import (
     compute_removed,
     count_lifetimes,
     draw_random_masks,
+    group_parameters,
     keep_magnitudes,
     make_oneshot_masks,
-    pool_parameters,
     select_round,
 )
 from prunefield.runs import Record, Run, State
+from prunefield.runs._rewinding import Rewinding, pack_mask
 from prunefield.tasks import Batch, Task
 from prunefield.tasks.leaves import Leaves
 from prunefield.training.steps import accuracy, train
@@ -90,9 +91,9 @@ class Imp(Run):
         return (math.prod(self.task.shape), *self.hidden, self.task.classes)
 
     @property
-    def pools(self) -> list[list[str]]:
+    def groups(self) -> list[list[str]]:
         """The names of the parameters that share a threshold."""
-        return pool_parameters([f"layers.{index}" for index in range(len(self.hidden))], self.scope)
+        return group_parameters([f"layers.{index}" for index in range(len(self.hidden))], self.scope)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -115,45 +116,40 @@ class Imp(Run):
         return (step * self.steps + 8e-8 * sum(weights)) * self.rounds + drawn * (self.images or 0) + 0.5
 
     def __call__(self, state: State) -> Iterator[Record | None]:
-        net, rewound = self._net(), self._net()
-        state.module("net", net)
-        state.module("rewound", rewound)
-        masks = {name: state.tensor(f"mask:{name}", _ones(shape)) for name, shape in self.shapes.items()}
+        imp = Rewinding(state, self.build, self.shapes, "round", self.rounds, self.steps, self.rewind)
+        net, rewound = imp.net, imp.rewound
+        assert isinstance(net, FcnModule)
         test = self._on(state, self.task.held_out(self.held_out, generator=seeds.generator(self.seed, "held-out")))
-        pool = self._pool()
-        seen = self._on(state, self._first(pool))
+        reused = self._reused()
+        seen = self._on(state, self._first(reused))
         streams = [state.generator(self.seed, name) for name in STREAMS]
         place = state.values
 
         def draw() -> Batch:
-            return self._on(state, self._draw(pool, *streams))
+            return self._on(state, self._draw(reused, *streams))
 
-        for n in range(place.setdefault("round", 0), self.rounds):
+        def train_round(n: int) -> Iterator[int]:
             for goal in self._goals(n):
                 start = place.setdefault("step", 0)
-                for step in train(net, draw, steps=goal, rate=self.rate, masks=masks, start=start):
-                    place["step"] = step
-                    state.done = (n + step / self.steps) / self.rounds
-                    if n == 0 and step == self.rewind:
-                        rewound.load_state_dict(net.state_dict())
-                    yield None
-            record = self._record(n, masks, accuracy(net, test), accuracy(net, seen))
-            if n == 0:
-                record.tensors.update(self._dense(net, rewound))
-            kept = keep_magnitudes(
-                dict(net.named_parameters()), self.pools, compute_removed(n + 1, self.fraction), masks
-            )
-            for name, mask in kept.items():
-                masks[name].copy_(mask)
+                yield from train(net, draw, steps=goal, rate=self.rate, mask=imp.mask, start=start)
+
+        def describe_round(n: int) -> Record:
+            scores = (None, None) if n == self.rounds else (accuracy(net, test), accuracy(net, seen))
+            record = self._record(n, imp.mask, *scores)
+            record.tensors.update(self._dense(net, rewound) if n == 0 else {})
+            return record
+
+        def prune_round(n: int) -> Mask:
+            weights = dict(net.named_parameters())
+            return keep_magnitudes(weights, self.groups, compute_removed(n + 1, self.fraction), imp.kept)
+
+        def restart(_: int) -> None:
             net.load_state_dict(rewound.state_dict())
             net.forget_()
-            Mask(masks).apply_(net)
-            place.update(round=n + 1, step=0)
-            yield record
-        if place["round"] == self.rounds:
-            place["round"] += 1
-            state.done = 1.0
-            yield self._record(self.rounds, masks, None, None)
+            imp.mask.apply_(net)
+            place["step"] = 0
+
+        yield from imp.iterate(train_round, describe_round, prune_round, restart)
 
     def _goals(self, n: int) -> Sequence[int]:
         """The steps up to which round n trains, one after the other; at the first of round 0 the net is stored."""
@@ -161,35 +157,35 @@ class Imp(Run):
             return (self.rewind, self.steps)
         return (self.steps if self.retrain == "full" else self.steps - self.rewind,)
 
-    def _net(self) -> Fcn:
-        stream = seeds.generator(self.seed, "init")
-        options = {"batch_norm": self.batch_norm, "init": self.init, "init_scale": self.init_scale}
-        return Fcn(self.widths, generator=stream, **options)
+    def build(self) -> FcnModule:
+        """The network with its initial weights."""
+        net = Fcn(hidden=self.hidden, batch_norm=self.batch_norm, init=self.init, init_scale=self.init_scale)
+        return net.build(self.task.shape, self.task.classes, generator=seeds.generator(self.seed, "init"))
 
-    def _draw(self, pool: Batch | None, images: torch.Generator, labels: torch.Generator) -> Batch:
+    def _draw(self, reused: Batch | None, images: torch.Generator, labels: torch.Generator) -> Batch:
         """The next batch of the training."""
-        if pool is not None:
-            chosen = torch.randint(len(pool.y), (self.batch,), generator=images)
-            return Batch(pool.x[chosen], pool.y[chosen])
+        if reused is not None:
+            chosen = torch.randint(len(reused.y), (self.batch,), generator=images)
+            return Batch(reused.x[chosen], reused.y[chosen])
         return self._relabel(self.task.sample(self.batch, generator=images), labels)
 
-    def _pool(self) -> Batch | None:
+    def _reused(self) -> Batch | None:
         """The images that are reused, if any."""
         if self.images is None:
             return None
         images, labels = (seeds.generator(self.seed, "pool", name) for name in STREAMS)
-        pool = Batch(torch.empty(self.images, self.widths[0]), torch.empty(self.images, dtype=torch.long))
-        for x, y in zip(pool.x.split(CHUNK), pool.y.split(CHUNK), strict=True):
+        reused = Batch(torch.empty(self.images, self.widths[0]), torch.empty(self.images, dtype=torch.long))
+        for x, y in zip(reused.x.split(CHUNK), reused.y.split(CHUNK), strict=True):
             part = self._relabel(self.task.sample(len(y), generator=images), labels)
             x.copy_(part.x)
             y.copy_(part.y)
-        return pool
+        return reused
 
-    def _first(self, pool: Batch | None) -> Batch:
+    def _first(self, reused: Batch | None) -> Batch:
         """The images of the first batches, about `held_out` of them."""
         streams = [seeds.generator(self.seed, name) for name in STREAMS]
         count = min(self.steps, math.ceil(self.held_out / self.batch))
-        batches = [self._draw(pool, *streams) for _ in range(count)]
+        batches = [self._draw(reused, *streams) for _ in range(count)]
         return Batch(torch.cat([batch.x for batch in batches]), torch.cat([batch.y for batch in batches]))
 
     def _relabel(self, batch: Batch, labels: torch.Generator) -> Batch:
@@ -200,20 +196,16 @@ class Imp(Run):
     def _on(self, state: State, batch: Batch) -> Batch:
         return Batch(batch.x.to(state.device), batch.y.to(state.device))
 
-    def _record(self, n: int, masks: Mapping[str, Tensor], test: float | None, seen: float | None) -> Record:
-        density = {f"density:{name}": share for name, share in Mask(masks).per_layer().items()}
-        values = {"round": n, "accuracy": test, "train_accuracy": seen, "density": Mask(masks).density, **density}
-        return Record(values, {f"mask:{name}": pack(mask) for name, mask in masks.items()})
+    def _record(self, n: int, mask: Mask, test: float | None, seen: float | None) -> Record:
+        density = {f"density:{name}": share for name, share in mask.per_layer().items()}
+        values = {"round": n, "accuracy": test, "train_accuracy": seen, "density": mask.density, **density}
+        return Record(values, pack_mask(mask))
 
-    def _dense(self, net: Fcn, rewound: Fcn) -> dict[str, Tensor]:
+    def _dense(self, net: nn.Module, rewound: nn.Module) -> dict[str, Tensor]:
         trained = dict(net.named_parameters())
-        lifetimes = count_lifetimes(make_oneshot_masks(trained, self.pools, self.rounds, self.fraction))
+        lifetimes = count_lifetimes(make_oneshot_masks(trained, self.groups, self.rounds, self.fraction))
         start = {f"rewind:{name}": item.detach().cpu().clone() for name, item in rewound.state_dict().items()}
         return start | {f"oneshot:{name}": item.cpu() for name, item in lifetimes.items()}
-
-
-def _ones(shape: tuple[int, ...]) -> Callable[[], Tensor]:
-    return lambda: torch.ones(shape, dtype=torch.bool)
 
 
 def read_masks(run: Imp, records: Sequence[Record], method: Method) -> list[Mask]:
@@ -225,4 +217,4 @@ def read_masks(run: Imp, records: Sequence[Record], method: Method) -> list[Mask
         lifetimes = {name: records[0].tensors[f"oneshot:{name}"] for name in run.shapes}
         return [select_round(lifetimes, n) for n in range(run.rounds + 1)]
     stream = seeds.generator(run.seed, "random masks")
-    return draw_random_masks(run.shapes, run.pools, run.rounds, run.fraction, generator=stream)
+    return draw_random_masks(run.shapes, run.groups, run.rounds, run.fraction, generator=stream)

@@ -12,7 +12,7 @@ from prunefield.core.errors import UsageError
 from prunefield.core.plugin import Nested
 from prunefield.masks.mask import Mask
 from prunefield.measures.kurtosis import correct_kurtosis, gaussian_kurtosis, kurtosis, kurtosis_per_class
-from prunefield.networks.fcn import Fcn, Norm
+from prunefield.networks.fcn import Norm
 from prunefield.runs import Record, Run, State, Value
 from prunefield.runs.imp import METHODS, Imp, read_masks
 from prunefield.tasks import draw_balanced
@@ -74,7 +74,7 @@ class Kurtosis(Run):
         imp = self.of
         if self.layer == 0:
             return x @ (rewound_weight(imp, tensors) * masks["layers.0.weight"]).T
-        net = Fcn(imp.widths, generator=torch.Generator(), batch_norm=imp.batch_norm)
+        net = imp.build()
         net.load_state_dict(
             {key.removeprefix("rewind:"): item for key, item in tensors.items() if key.startswith("rewind:")}
         )

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import torch
 from pydantic import Field, model_validator
@@ -10,22 +10,22 @@ from torch import Tensor, nn
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.core.plugin import Nested
+from prunefield.core.plugin import Nested, find
 from prunefield.masks.mask import Mask, unpack
 from prunefield.masks.selection import Reduction
 from prunefield.measures.collapse import find_collapse
-from prunefield.networks.architecture import Architecture
+from prunefield.networks import Network
 from prunefield.pruning.iterations import Sampling, prune
 from prunefield.pruning.schedules import Schedule
 from prunefield.runs import Record, Run, State
 from prunefield.runs._cost import measure, passes
 from prunefield.runs._cost import train as train_seconds
-from prunefield.runs.tickets import Tickets, count_examples, pack_all
+from prunefield.runs._rewinding import pack_mask
+from prunefield.runs.tickets import Tickets, count_examples
 from prunefield.scores import Score, find_prunable
 from prunefield.scores.magnitude import Magnitude
-from prunefield.tasks import Batch, Task
-from prunefield.training.examples import Pool, hold_out
-from prunefield.training.inputs import draw_batch
+from prunefield.tasks import Batch, Synthetic, Task
+from prunefield.training.examples import Examples, hold_out
 from prunefield.training.recipe import Recipe
 from prunefield.training.steps import accuracy
 
@@ -43,15 +43,15 @@ class Pruned(Run):
 
     task: Task = Field(description="where the images come from")
     images: int = Field(default=10_000, ge=2, description="number of images, for a task that can generate any number")
-    net: Architecture = Field(description="the network architecture")
+    net: Network = Field(description="the network")
     recipe: Recipe = Field(description="the training recipe")
     density: float = Field(gt=0, le=1, description="fraction of the weights of linear and convolution layers to keep")
     score: Score = Field(default=Magnitude(), description="the score that ranks the weights")
-    inputs: Literal["real", "normal", "sparse", "chi", "ones"] = Field(
-        default="real", description="the data that the score sees"
+    inputs: Task | None = Field(
+        default=None, description="the data that the score sees [default: the images that the net is trained on]"
     )
     examples: int = Field(
-        default=256, ge=1, description="number of examples that the score sees (always 1 for chi and ones)"
+        default=256, ge=1, description="number of examples that the score sees (always 1 of the tasks chi and ones)"
     )
     iterations: int = Field(default=1, ge=1, description="number of score-and-prune iterations")
     schedule: Schedule = Field(default="exponential", description="schedule of the intermediate densities")
@@ -65,6 +65,22 @@ class Pruned(Run):
     shown: int = Field(default=0, ge=0, description="number of weights and scores to record")
     seed: int = Field(default=0, ge=0, description="seed of the weights, inputs, mask and training")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _fit_inputs(cls, values: Any) -> Any:
+        """The name of synthetic inputs alone stands for those of the task's shape and classes."""
+        name = values.get("inputs") if isinstance(values, dict) else None
+        if not isinstance(name, str) or not issubclass(find(Task, name), Synthetic):
+            return values
+        task = Task.parse(values.get("task"))
+        return values | {"task": task, "inputs": {"kind": name, "shape": task.shape, "classes": task.classes}}
+
+    @model_validator(mode="after")
+    def _check_inputs(self) -> "Pruned":
+        if self.inputs is not None and self.inputs.shape != self.task.shape:
+            raise UsageError(f"inputs must have the shape {self.task.shape} of the task, not {self.inputs.shape}")
+        return self
+
     @model_validator(mode="after")
     def _check_of(self) -> "Pruned":
         if self.of is not None and (self.of.net, self.of.task.shape) != (self.net, self.task.shape):
@@ -73,16 +89,16 @@ class Pruned(Run):
 
     def seconds(self) -> float:
         shape, classes = self.task.shape, self.task.classes
-        one, weights = passes(self.net, shape, classes), measure(self.net, shape, classes)[2]
+        one, weights = passes(self.net, shape, classes), measure(self.net, shape, classes).weights
         trained = train_seconds(self.net, shape, classes, self.recipe, count_examples(self.task, self.images))
-        inputs = 1 if self.score.kind() == "synflow" or self.inputs in ("chi", "ones") else self.examples
-        scored = self.iterations * (5e-3 + 4e-8 * weights + 3 * inputs * one)
+        seen = 1 if self.score.kind() == "synflow" else self._seen()
+        scored = self.iterations * (5e-3 + 4e-8 * weights + 3 * seen * one)
         return 0.1 + trained + scored + (self.held_out * one / 3 if self.recipe.epochs else 0)
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         net = self.net.build(self.task.shape, self.task.classes, generator=seeds.generator(self.seed, "init"))
-        pool, place = Pool.of(self.task, self.images, self.seed), state.values
-        found, record = (None, None) if "step" in place else self._choose(state, net, pool)
+        examples, place = Examples.of(self.task, self.images, self.seed), state.values
+        found, record = (None, None) if "step" in place else self._choose(state, net, examples)
         kept = {
             name: state.tensor(f"mask:{name}", lambda name=name: _part(found, name))
             for name in find_prunable(net)
@@ -91,10 +107,10 @@ class Pruned(Run):
         if record is not None:
             place.update(step=0, losses=0.0)
             yield record
-        total = self.recipe.steps(len(pool.y))
+        total = self.recipe.steps(len(examples.y))
         each = total // max(self.recipe.epochs, 1)
         how = {"keep": state.tensor, "seed": self.seed, "names": ("train",), "start": place["step"]}
-        for step, loss in self.recipe.train(net, pool, mask=Mask(kept), **how):
+        for step, loss in self.recipe.train(net, examples, mask=Mask(kept), **how):
             place.update(step=step, losses=place["losses"] + loss)
             state.done = step / total
             if step % each:
@@ -104,7 +120,7 @@ class Pruned(Run):
             test = hold_out(self.task, self.held_out, self.seed) if step == total else None
             yield Record({"epoch": step // each, "loss": mean, "accuracy": test and accuracy(net, test)})
 
-    def _choose(self, state: State, net: nn.Module, pool: Pool) -> tuple[Mask, Record]:
+    def _choose(self, state: State, net: nn.Module, examples: Examples) -> tuple[Mask, Record]:
         """The mask and its record; the net gets the weights with which its training begins."""
         first = {name: weight.detach().clone() for name, weight in find_prunable(net).items()}
         old, last = None, {}
@@ -119,27 +135,30 @@ class Pruned(Run):
         how["check"] = False  # record 0 says what collapsed
         with warnings.catch_warnings(record=True) as topped_up:
             warnings.simplefilter("always")
-            mask = prune(net, self.score, self.density, self._inputs(pool), generator=stream, start=old, **how)
-        scores = self._scores(net, pool) if self.shown else {}
+            mask = prune(net, self.score, self.density, self._inputs(examples), generator=stream, start=old, **how)
+        scores = self._scores(net, examples) if self.shown else {}
         if last:
             net.load_state_dict({key: last[f"start:{key}"] for key in net.state_dict()})
         return mask, self._record(net, mask, first, scores, len(topped_up))
 
-    def _inputs(self, pool: Pool) -> Callable[[], Sequence[Batch]]:
+    def _inputs(self, examples: Examples) -> Callable[[], Sequence[Batch]]:
         """New inputs for each iteration."""
-        stream, task = seeds.generator(self.seed, "inputs"), self.task
+        stream, task = seeds.generator(self.seed, "inputs"), self.inputs
 
         def draw() -> Sequence[Batch]:
-            if self.inputs == "real":
-                return [pool.take(torch.randperm(len(pool.y), generator=stream)[: self.examples])]
-            n = 1 if self.inputs in ("chi", "ones") else self.examples
-            return [draw_batch(self.inputs, n, task.shape, task.classes, generator=stream)]
+            if task is None:
+                return [examples.take(torch.randperm(len(examples.y), generator=stream)[: self.examples])]
+            return [task.sample(self._seen(), generator=stream).fold(task.shape)]
 
         return draw
 
-    def _scores(self, net: nn.Module, pool: Pool) -> dict[str, Tensor]:
+    def _seen(self) -> int:
+        """The number of examples that the score sees."""
+        return 1 if isinstance(self.inputs, Synthetic) and self.inputs.single else self.examples
+
+    def _scores(self, net: nn.Module, examples: Examples) -> dict[str, Tensor]:
         """The scores before anything is pruned."""
-        return self.score(net, self._inputs(pool)(), generator=seeds.generator(self.seed, "shown scores"))
+        return self.score(net, self._inputs(examples)(), generator=seeds.generator(self.seed, "shown scores"))
 
     def _record(
         self, net: nn.Module, mask: Mask, first: dict[str, Tensor], scores: dict[str, Tensor], topped_up: int
@@ -164,7 +183,7 @@ class Pruned(Run):
         places = torch.randperm(len(weights), generator=stream)[: self.shown]  # first: the same for every mask
         some = kept[torch.randperm(len(kept), generator=stream)[: self.shown]]
         shown = {"weights": weights[some], "scores": rates[places].float(), "chosen": flags[places]}
-        return pack_all(mask) | shown
+        return pack_mask(mask) | shown
 
 
 def _part(mask: Mask | None, name: str) -> Tensor:

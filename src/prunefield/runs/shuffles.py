@@ -10,9 +10,9 @@ from pydantic import Field
 from prunefield.core import seeds
 from prunefield.core.plugin import Nested
 from prunefield.masks.mask import Mask, unpack
-from prunefield.networks.architecture import Architecture
 from prunefield.runs import Record, Run, State
 from prunefield.runs.tickets import Tickets
+from prunefield.scores import find_prunable
 
 CHUNK = 500  # masks between two safe points
 
@@ -29,13 +29,12 @@ class Shuffles(Run):
     masks: int = Field(default=10_000, ge=1, description="number of shuffled masks at the last level")
 
     def seconds(self) -> float:
-        kept, layers = self.of.density, self.of.net
-        weights = sum(item.numel() for item in _outline(layers, self.of).values())
-        return 0.1 + self.masks * (5e-5 + 6e-8 * weights * kept) + 1e-8 * weights * self.of.levels
+        weights = sum(item.numel() for item in _outline(self.of).values())
+        return 0.1 + self.masks * (5e-5 + 6e-8 * weights * self.of.density) + 1e-8 * weights * self.of.levels
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         records = state.read(self.of).records
-        first = {name: records[0].tensors[f"first:{name}"] for name in _outline(self.of.net, self.of)}
+        first = {name: records[0].tensors[f"first:{name}"] for name in _outline(self.of)}
         cells = [(level, name) for level in range(len(records)) for name in first]
         for cell in range(state.values.get("cell", 0), len(cells)):
             level, name = cells[cell]
@@ -76,8 +75,6 @@ def _norm(squares: torch.Tensor, mask: torch.Tensor) -> float:
     return math.sqrt(float(squares[mask.flatten()].sum()))
 
 
-def _outline(net: Architecture, run: Tickets) -> dict[str, torch.Tensor]:
+def _outline(run: Tickets) -> dict[str, torch.Tensor]:
     """The prunable weights by name, without numbers."""
-    from prunefield.scores import find_prunable
-
-    return find_prunable(net.outline(run.task.shape, run.task.classes))
+    return find_prunable(run.net.outline(run.task.shape, run.task.classes))

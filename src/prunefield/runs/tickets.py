@@ -1,23 +1,23 @@
 """Iterative magnitude pruning with rewinding of the networks of bar2023, to an exact density."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-import torch
 from pydantic import Field, model_validator
-from torch import nn
+from torch import Tensor, nn
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.masks.mask import Mask, pack
+from prunefield.masks.mask import Mask
 from prunefield.masks.selection import Scope
-from prunefield.networks.architecture import Architecture
+from prunefield.networks import Network
 from prunefield.pruning.schedules import plan_densities
 from prunefield.runs import Record, Run, State
 from prunefield.runs._cost import passes
 from prunefield.runs._cost import train as train_seconds
+from prunefield.runs._rewinding import Rewinding, pack_mask
 from prunefield.scores import find_prunable
 from prunefield.tasks import Finite, Task
-from prunefield.training.examples import Pool, hold_out
+from prunefield.training.examples import Examples, hold_out
 from prunefield.training.recipe import Recipe
 from prunefield.training.steps import accuracy
 
@@ -33,7 +33,7 @@ class Tickets(Run):
 
     task: Task = Field(description="where the images come from")
     images: int = Field(default=10_000, ge=2, description="number of images, for a task that can generate any number")
-    net: Architecture = Field(description="the network architecture")
+    net: Network = Field(description="the network")
     recipe: Recipe = Field(description="the training recipe of each level")
     density: float = Field(gt=0, lt=1, description="ρ, the fraction kept after the last level")
     levels: int = Field(ge=1, description="L, the number of train-and-prune levels")
@@ -60,52 +60,40 @@ class Tickets(Run):
         return 0.5 + self.levels * (each + self.held_out * passes(self.net, shape, classes) / 3)
 
     def __call__(self, state: State) -> Iterator[Record | None]:
-        net, rewound = self.build(), self.build()
-        state.module("net", net)
-        state.module("rewound", rewound)
-        kept = {
-            name: state.tensor(f"mask:{name}", lambda weight=weight: torch.ones(weight.shape, dtype=torch.bool))
-            for name, weight in find_prunable(net).items()
-        }
-        pool, test = Pool.of(self.task, self.images, self.seed), hold_out(self.task, self.held_out, self.seed)
-        total, place = self.recipe.steps(len(pool.y)), state.values
+        examples, test = Examples.of(self.task, self.images, self.seed), hold_out(self.task, self.held_out, self.seed)
+        total, place = self.recipe.steps(len(examples.y)), state.values
         if self.rewind and self.rewind >= total:
             raise UsageError(f"rewind ({self.rewind}) must be less than the steps ({total})")
+        shapes = {name: tuple(weight.shape) for name, weight in find_prunable(self.build()).items()}
+        imp = Rewinding(state, self.build, shapes, "level", self.levels, total, self.rewind)
+        net, rewound = imp.net, imp.rewound
 
-        def keep(name: str, start: Callable[[], torch.Tensor]) -> torch.Tensor:
+        def keep(name: str, start: Callable[[], Tensor]) -> Tensor:
             return state.tensor(f"optimiser:{name}", start)
 
-        for level in range(place.setdefault("level", 0), self.levels):
-            mask, begin = Mask(kept), place.setdefault("step", 0 if level == 0 else self.rewind)
-            how = {"mask": mask, "keep": keep, "seed": self.seed, "names": ("level", level), "start": begin}
-            for step, _ in self.recipe.train(net, pool, **how):
-                place["step"] = step
-                state.done = (level + step / total) / self.levels
-                if level == 0 and step == self.rewind:
-                    rewound.load_state_dict(net.state_dict())
-                yield None
-            record = Record({"level": level, "density": mask.density, "accuracy": accuracy(net, test)}, pack_all(mask))
+        def train_level(level: int) -> Iterator[int]:
+            start = place.setdefault("step", 0 if level == 0 else self.rewind)
+            how = {"mask": imp.mask, "keep": keep, "seed": self.seed, "names": ("level", level), "start": start}
+            return (step for step, _ in self.recipe.train(net, examples, **how))
+
+        def describe_level(level: int) -> Record:
+            reached = accuracy(net, test) if level < self.levels else None
+            record = Record({"level": level, "density": imp.mask.density, "accuracy": reached}, pack_mask(imp.mask))
             if level == 0:
-                first = find_prunable(self.build())
-                record.tensors.update({f"first:{name}": weight.detach().clone() for name, weight in first.items()})
-            for name, part in self._prune(net, mask, level).items():
-                kept[name].copy_(part)
+                record.tensors.update(_copy("first", find_prunable(self.build())))
+            if level == self.levels:
+                record.tensors.update(_copy("trained", find_prunable(net)) | _copy("start", rewound.state_dict()))
+            return record
+
+        def restart(level: int) -> None:
             for name, buffer in state.tensors.items():
                 if name.startswith("optimiser:"):
                     buffer.zero_()  # the next level begins without momentum
             if level + 1 < self.levels:
                 net.load_state_dict(rewound.state_dict())
             place.pop("step")
-            place["level"] = level + 1
-            yield record
-        if place["level"] == self.levels:
-            place["level"] += 1
-            state.done = 1.0
-            mask, tensors = Mask(kept), {f"trained:{name}": weight for name, weight in find_prunable(net).items()}
-            tensors |= {f"start:{name}": item for name, item in rewound.state_dict().items()}
-            plain = {name: item.detach().cpu().clone() for name, item in tensors.items()}
-            values = {"level": self.levels, "density": mask.density, "accuracy": None}
-            yield Record(values, pack_all(mask) | plain)
+
+        yield from imp.iterate(train_level, describe_level, lambda level: self._prune(net, imp.mask, level), restart)
 
     def build(self) -> nn.Module:
         """The network with its initial weights."""
@@ -126,9 +114,9 @@ class Tickets(Run):
         return Mask({name: kept[name] for name in scores})
 
 
-def pack_all(mask: Mask) -> dict[str, torch.Tensor]:
-    """A mask as tensors of a record."""
-    return {f"mask:{name}": pack(part) for name, part in mask.items()}
+def _copy(what: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Copies of tensors for a record."""
+    return {f"{what}:{name}": item.detach().cpu().clone() for name, item in tensors.items()}
 
 
 def count_examples(task: Task, images: int) -> int:

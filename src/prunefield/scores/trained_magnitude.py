@@ -25,7 +25,7 @@ from prunefield.modules.calls import (
 from prunefield.modules.naming import unwrap_module
 from prunefield.scores import Score
 from prunefield.tasks import Batch
-from prunefield.training.examples import Pool
+from prunefield.training.examples import Examples
 from prunefield.training.recipe import Recipe
 
 
@@ -65,7 +65,7 @@ class TrainedMagnitude(Score):
         if not own and y is None:
             raise UsageError("trained-magnitude needs labels for its training: give pairs (inputs, labels)")
         x = whole.given if own else whole.inputs
-        pool = Pool(x, torch.arange(count_in_batch(whole)) if own else y)
+        examples = Examples(x, torch.arange(count_in_batch(whole)) if own else y)
         with keep_streams([first.device] if first.device.type == "cuda" else []), torch.enable_grad():
             seed_streams(seed)  # dropout draws from the global streams
             twin = _copy_network(unwrap_module(net))
@@ -77,7 +77,7 @@ class TrainedMagnitude(Score):
                 outputs = call_network(twin, fed, forward)
                 return compute_loss(outputs, fed, loss or "cross-entropy", raw=forward is not None)
 
-            for _ in self.recipe.train(twin, pool, mask=mask, keep=lambda _, new: new(), seed=seed, loss=measure):
+            for _ in self.recipe.train(twin, examples, mask=mask, keep=lambda _, new: new(), seed=seed, loss=measure):
                 pass
         return {name: weight.detach().abs() for name, weight in weights.items()}
 

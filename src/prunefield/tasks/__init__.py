@@ -2,7 +2,8 @@
 
 import math
 from abc import abstractmethod
-from typing import ClassVar, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 import torch
 from pydantic import Field
@@ -20,6 +21,10 @@ class Batch(NamedTuple):
     x: Tensor
     y: Tensor
 
+    def fold(self, shape: Sequence[int]) -> "Batch":
+        """The same with inputs of the shape (n, *shape), in single precision, as networks take them."""
+        return Batch(self.x.view(-1, *shape).float(), self.y)
+
 
 class Task(Plugin):
     """A labelled distribution: settings, and a way to draw from it."""
@@ -27,15 +32,17 @@ class Task(Plugin):
     family: ClassVar[str] = "tasks"
     provenance: ClassVar[Literal["made here", "your own files", "published"]] = "made here"
 
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one row of `x` as a field: (40,) or (3, 32, 32)."""
+    if TYPE_CHECKING:  # every task has both, as a property or as a setting, which could not replace a property
 
-    @property
-    @abstractmethod
-    def classes(self) -> int:
-        """The number of labels 0, 1, …, classes − 1."""
+        @property
+        def shape(self) -> tuple[int, ...]:
+            """The shape of one row of `x` as a field: (40,) or (3, 32, 32)."""
+            ...
+
+        @property
+        def classes(self) -> int:
+            """The number of labels 0, 1, …, classes − 1."""
+            ...
 
     @property
     def levels(self) -> tuple[Tensor, Tensor] | None:
@@ -79,6 +86,24 @@ class Finite(Task):
             raise UsageError(f"{self.kind()} has {len(labels)} test examples, but {n} were requested")
         rows = torch.randperm(len(labels), generator=generator)[:n]
         return Batch(self.take(rows, training=False), labels[rows])
+
+
+class Synthetic(Task):
+    """Inputs of any shape that are independent of their labels, which are uniform: bar2023, Sections 5, 6 and 8."""
+
+    single: ClassVar[bool] = False  # whether a score sees one example of it, however many it is given of others
+    shape: tuple[Annotated[int, Field(ge=1)], ...] = Field(  # type: ignore[assignment]
+        default=(3, 8, 8), min_length=1, description="shape of one input"
+    )
+    classes: int = Field(default=10, ge=1, description="number of classes")  # type: ignore[assignment]
+
+    def sample(self, n: int, *, generator: torch.Generator) -> Batch:
+        x = self.draw_inputs(n, math.prod(self.shape), generator)
+        return Batch(x, torch.randint(self.classes, (n,), generator=generator))
+
+    @abstractmethod
+    def draw_inputs(self, n: int, size: int, generator: torch.Generator) -> Tensor:
+        """`n` inputs of `size` numbers each."""
 
 
 class Discrimination(Task):

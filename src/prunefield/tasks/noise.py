@@ -1,21 +1,22 @@
-"""Noise: normal images with random labels, a fixed set in the shape of another task."""
+"""Noise: normal inputs with random labels, a fixed set in the shape of another task."""
 
 from functools import lru_cache
 
-import torch
 from pydantic import Field
 from torch import Tensor
 
 from prunefield.core import seeds
 from prunefield.tasks import Batch, Finite, Task
 from prunefield.tasks.leaves import Leaves
+from prunefield.tasks.normal import Normal
 
 
 class Noise(Finite):
-    """The random data of bar2023, Sec. 8: N(0, 1), which is what "the same expectation and standard deviation" is once
-    the data is normalised; the labels, which the paper does not specify, are uniform. Test examples are another set.
+    """The random data of bar2023, Sec. 8: a fixed set of `normal` examples. N(0, 1) is what "the same expectation and
+    standard deviation" is once the data is normalised; the paper does not specify the labels. Test examples are another
+    set.
 
-    >>> Noise(of=Leaves(side=8), images=5).sample(2, generator=torch.Generator().manual_seed(0)).x.shape
+    >>> Noise(of=Leaves(side=8), images=5).sample(2, generator=seeds.generator(0, "any")).x.shape
     torch.Size([2, 192])
     """
 
@@ -44,6 +45,4 @@ class Noise(Finite):
 
 @lru_cache(maxsize=2)
 def _draw(shape: tuple[int, ...], classes: int, images: int, seed: int, split: str) -> Batch:
-    stream = seeds.generator(seed, "noise", split)
-    x = torch.randn(images, torch.Size(shape).numel(), generator=stream)
-    return Batch(x, torch.randint(classes, (images,), generator=stream))
+    return Normal(shape=shape, classes=classes).sample(images, generator=seeds.generator(seed, "noise", split))

@@ -1,37 +1,35 @@
-"""One step of gradient descent of an `Fcn` by hand: autograd's numbers up to rounding, without its copies."""
+"""One step of gradient descent of an `FcnModule` by hand: autograd's numbers up to rounding, without its copies."""
 
 import math
-from collections.abc import Mapping
 from typing import TypeGuard
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from prunefield.networks.fcn import Fcn, Norm
-
-NO_FACTORS: Mapping[str, Tensor] = {}
+from prunefield.networks.fcn import FcnModule, Norm
 
 
-def fits(net: nn.Module) -> TypeGuard[Fcn]:
-    """Whether `descend_` does what autograd would: an `Fcn` without hooks, other layers or frozen parameters."""
+def fits(net: nn.Module) -> TypeGuard[FcnModule]:
+    """Whether `descend_` does what autograd would: an `FcnModule` without hooks, other layers or frozen parameters."""
     parts = [part for part in net.modules() if not isinstance(part, nn.ModuleList)]
     return (
-        {type(part) for part in parts} <= {Fcn, Norm, nn.Linear}
-        and type(net) is Fcn
+        {type(part) for part in parts} <= {FcnModule, Norm, nn.Linear}
+        and type(net) is FcnModule
         and not any(part._forward_hooks or part._forward_pre_hooks or part._backward_hooks for part in parts)
         and all(parameter.requires_grad for parameter in net.parameters())
     )
 
 
 @torch.no_grad()
-def descend_(net: Fcn, x: Tensor, y: Tensor, rate: float, factors: Mapping[str, Tensor] = NO_FACTORS) -> float:
-    """Takes θ ← f⊙(θ − rate·∇L) in training mode and returns the cross-entropy L of (n, inputs) and labels (n,).
+def descend_(net: FcnModule, x: Tensor, y: Tensor, rate: float) -> float:
+    """Takes θ ← θ − rate·∇L in training mode and returns the cross-entropy L of (n, inputs) and labels (n,).
 
-    `factors` maps names of layers' parameters to numbers 0 and 1 of their shape. A gradient of weights is never
-    stored: W ← W − rate·gᵀh is one product, added in place. If L is not finite, no parameter changes.
+    A gradient of weights is never stored: W ← W − rate·gᵀh is one product, added in place. If L is not finite, no
+    parameter changes.
 
-    >>> net = Fcn((1, 2), generator=torch.Generator().manual_seed(0), batch_norm=True)
+    >>> from prunefield.networks.fcn import Fcn
+    >>> net = Fcn(hidden=()).build((1,), 2, generator=torch.Generator().manual_seed(0))
     >>> x, y = torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1])
     >>> descend_(net, x, y, 1.0) > descend_(net, x, y, 1.0)
     True
@@ -58,9 +56,6 @@ def descend_(net: Fcn, x: Tensor, y: Tensor, rate: float, factors: Mapping[str, 
         below = back @ layer.weight if index or norm is not None else back
         layer.weight.addmm_(back.T, fed[index], alpha=-rate)
         layer.bias.sub_(back.sum(0), alpha=rate)
-        for part in ("weight", "bias"):
-            if (factor := factors.get(f"layers.{index}.{part}")) is not None:
-                layer.get_parameter(part).mul_(factor)
         if norm is not None:
             _normalise_back_(norm, below, *units.pop(), rate)
         if index:

@@ -1,4 +1,4 @@
-"""Pools: training examples that are reused in every epoch, in the shape of images."""
+"""Training examples that are reused in every epoch, in the shape of images."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -14,7 +14,7 @@ LARGEST = 2**26  # numbers that are kept in memory as float32, a quarter of a gi
 
 
 @dataclass(frozen=True)
-class Pool:
+class Examples:
     """Inputs `x` (a tensor, or several in a dict or tuple), labels `y`, and `black`, the value outside of an image.
 
     The examples of a large data set stay in its files: then `x` is None, and they are read on demand.
@@ -30,8 +30,7 @@ class Pool:
         """All training examples of a data set, or `images` examples of an endless task."""
         black = _black(task)
         if not isinstance(task, Finite):
-            x, y = task.sample(images, generator=seeds.generator(seed, "pool"))
-            return cls(x.view(-1, *task.shape).float(), y, black)
+            return cls(*task.sample(images, generator=seeds.generator(seed, "pool")).fold(task.shape), black)
         y = task.labels(training=True)
         if len(y) * torch.Size(task.shape).numel() > LARGEST:
             return cls(None, y, black, task)
@@ -48,8 +47,7 @@ class Pool:
 
 def hold_out(task: Task, n: int, seed: int) -> Batch:
     """`n` test examples in the shape of images."""
-    x, y = task.held_out(n, generator=seeds.generator(seed, "held-out"))
-    return Batch(x.view(-1, *task.shape).float(), y)
+    return task.held_out(n, generator=seeds.generator(seed, "held-out")).fold(task.shape)
 
 
 def _black(task: Task) -> Tensor:

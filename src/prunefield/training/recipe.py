@@ -1,5 +1,5 @@
 """Recipes: training as in bar2023, with momentum, learning-rate drops, weight decay and augmentation, as frozen
-settings.
+settings. `steps.py` says why there is another training loop.
 """
 
 import math
@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from prunefield.core import seeds
-from prunefield.core.errors import RunError, UsageError
+from prunefield.core.errors import UsageError
 from prunefield.masks.mask import Mask
 from prunefield.tasks import Batch
-from prunefield.training.examples import Pool
+from prunefield.training.examples import Examples
+from prunefield.training.steps import check_loss
 
 Keep = Callable[[str, Callable[[], Tensor]], Tensor]  # as `State.tensor`
 
@@ -85,7 +86,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     def train(
         self,
         net: nn.Module,
-        pool: Pool,
+        examples: Examples,
         *,
         mask: Mask,
         keep: Keep,
@@ -100,31 +101,30 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         After each step, yields the number of steps taken and the last loss; at that point the net and the buffers of
         `keep` hold the complete state.
 
-        >>> pool = Pool(torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1]))
+        >>> examples = Examples(torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1]))
         >>> net, recipe = nn.Linear(1, 2), Recipe(epochs=30, drops=(), pad=0, flip=False)
-        >>> losses = [loss for _, loss in recipe.train(net, pool, mask=Mask({}), keep=lambda _, new: new(), seed=0)]
+        >>> losses = [loss for _, loss in recipe.train(net, examples, mask=Mask({}), keep=lambda _, new: new(), seed=0)]
         >>> losses[-1] < losses[0]
         True
         """
         optimiser = self.optimise(net, keep)
         mask.hold_(net, optimiser)
-        each = math.ceil(len(pool.y) / self.batch)
+        each = math.ceil(len(examples.y) / self.batch)
         net.train()
         order: tuple[Tensor, ...] = ()
         for step in range(start, self.epochs * each):
             epoch, place = divmod(step, each)
             if not order or place == 0:
                 stream = seeds.generator(seed, *names, "order", epoch)
-                order = torch.randperm(len(pool.y), generator=stream).tensor_split(each)
-            x, y = pool.take(order[place])
+                order = torch.randperm(len(examples.y), generator=stream).tensor_split(each)
+            x, y = examples.take(order[place])
             if isinstance(x, Tensor) and x.ndim == 4 and (self.pad or self.flip):
                 stream = seeds.generator(seed, *names, "augment", step)
-                x = augment(x, pad=self.pad, flip=self.flip, black=pool.black, generator=stream)
+                x = augment(x, pad=self.pad, flip=self.flip, black=examples.black, generator=stream)
             optimiser.param_groups[0]["lr"] = self.rate_at(step, each)
             optimiser.zero_grad()
             found = functional.cross_entropy(net(x), y) if loss is None else loss(net, Batch(x, y))
-            if not math.isfinite(value := found.item()):
-                raise RunError(f"the loss is {value} at step {step + 1}; a learning rate below {self.rate} may help")
+            check_loss(value := found.item(), step + 1, self.rate)
             found.backward()
             optimiser.step()
             yield step + 1, value

@@ -1,4 +1,10 @@
-"""Training: plain stochastic gradient descent of a classifier whose pruned weights stay exactly zero."""
+"""Plain stochastic gradient descent of a classifier whose pruned weights stay exactly zero, as redman2025 trains.
+
+There are two training loops. This one takes a number of steps on batches that are drawn as it goes, with a constant
+rate and nothing to remember but the weights, so that a step of a fully connected net can be written by hand. The other
+one, `Recipe.train`, goes through a fixed set of examples in epochs, as bar2023 does, with torch's optimizers, their
+buffers, a schedule and augmentation. They share what they do with a mask (`Mask`) and with a loss (`check_loss`).
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -9,6 +15,7 @@ from torch.nn import functional
 
 from prunefield.core.errors import RunError
 from prunefield.masks.mask import Mask
+from prunefield.modules.holding import set_zeros
 from prunefield.tasks import Batch
 from prunefield.training.descent import descend_, fits
 
@@ -19,16 +26,15 @@ def train(
     *,
     steps: int,
     rate: float,
-    masks: Mapping[str, Tensor] | None = None,
+    mask: Mapping[str, Tensor] | None = None,
     start: int = 0,
     every: int = 20,
 ) -> Iterator[int]:
-    """Takes the steps start + 1, …, `steps` of θ ← θ − rate·m⊙∇L with cross-entropy L on batches from `draw`.
+    """Takes the steps start + 1, …, `steps` of θ ← m⊙(θ − rate·∇L) with cross-entropy L on batches from `draw`.
 
-    `masks` maps names of parameters to booleans of their shape. The mask acts twice: θ ← m⊙θ before the first step, and
-    on the gradient in the update, so that a pruned weight is always exactly zero. Yields the number of steps taken,
-    after every `every` steps and at the end; at that point the net and the stream behind `draw` hold the complete
-    state. An `Fcn` is differentiated by hand (`descent.descend_`), any other module by autograd.
+    The mask m is applied before the first step, too. Yields the number of steps taken, after every `every` steps and at
+    the end; at that point the net and the stream behind `draw` hold the complete state. An `FcnModule` is
+    differentiated by hand (`descent.descend_`), any other module by autograd.
 
     >>> net, x = nn.Linear(1, 2), torch.tensor([[-1.0], [1.0]])
     >>> list(train(net, lambda: Batch(x, torch.tensor([0, 1])), steps=50, rate=1.0))
@@ -36,34 +42,37 @@ def train(
     >>> net(x).argmax(1).tolist()
     [0, 1]
     """
-    Mask(masks or {}).apply_(net)
-    parameters = dict(net.named_parameters())
-    factors = {name: mask.to(parameters[name]) for name, mask in (masks or {}).items() if not mask.all()}
+    mask = Mask(mask or {})
+    mask.apply_(net)
+    weights = dict(net.named_parameters())
+    pairs = [(weights[name], kept.to(weights[name].device)) for name, kept in mask.items() if not kept.all()]
     net.train()
     plain = net if fits(net) else None
     for step in range(start + 1, steps + 1):
         x, y = draw()
-        loss = _descend_(net, x, y, rate, factors) if plain is None else descend_(plain, x, y, rate, factors)
-        if not math.isfinite(loss):
-            raise RunError(f"the loss is {loss} at step {step}; a learning rate below {rate} may help")
-        if step == steps and not all(parameter.isfinite().all() for parameter in parameters.values()):
+        check_loss(_descend_(net, x, y, rate) if plain is None else descend_(plain, x, y, rate), step, rate)
+        set_zeros(pairs)
+        if step == steps and not all(parameter.isfinite().all() for parameter in net.parameters()):
             raise RunError(f"a weight is not finite after step {step}; a learning rate below {rate} may help")
         if step % every == 0 or step == steps:
             yield step
 
 
-def _descend_(net: nn.Module, x: Tensor, y: Tensor, rate: float, factors: Mapping[str, Tensor]) -> float:
+def check_loss(loss: float, step: int, rate: float) -> None:
+    """Refuses to go on with a loss that is not finite."""
+    if not math.isfinite(loss):
+        raise RunError(f"the loss is {loss} at step {step}; a learning rate below {rate} may help")
+
+
+def _descend_(net: nn.Module, x: Tensor, y: Tensor, rate: float) -> float:
     """`descent.descend_` of any module."""
     loss = functional.cross_entropy(net(x), y)
     if loss.isfinite():
-        parameters = dict(net.named_parameters())
-        gradients = torch.autograd.grad(loss, list(parameters.values()))
+        parameters = list(net.parameters())
+        gradients = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
-            for (name, parameter), gradient in zip(parameters.items(), gradients, strict=True):
-                if name in factors:
-                    parameter.addcmul_(gradient, factors[name], value=-rate)
-                else:
-                    parameter.sub_(gradient, alpha=rate)
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter.sub_(gradient, alpha=rate)
     return loss.item()
 
 

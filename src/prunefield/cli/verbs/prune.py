@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prunefield.cli.options import add_device, add_json, check_device, parse_shape, print_json
-from prunefield.cli.verbs._networks import BUILT_IN, check_name, is_saved, load
 from prunefield.core.errors import Error, UsageError, show_line
 from prunefield.core.names import modules
 from prunefield.core.settings import read_settings
+from prunefield.pruning.models import check_name, is_built_in, is_saved, load_model, name_networks, usual_shape
 
 if TYPE_CHECKING:
     from torch import nn
@@ -25,13 +25,11 @@ if TYPE_CHECKING:
     from prunefield.scores import Score
     from prunefield.tasks import Task
 
-SYNTHETIC = ("normal", "sparse", "chi", "ones")  # inputs.Source, without importing torch
-
 
 def add_options(parser: ArgumentParser) -> None:
     scores = " | ".join(modules("scores"))
     add = parser.add_argument
-    names = " | ".join(BUILT_IN)
+    names = " | ".join(name_networks())
     add(
         "model",
         metavar="MODEL",
@@ -57,8 +55,8 @@ def add_options(parser: ArgumentParser) -> None:
         help="number of score-and-prune iterations [default: the score's own, 100 for synflow]",
     )
     add("--schedule", default="exponential", help="schedule of densities: exponential or linear [default: exponential]")
-    sources = f"{' | '.join(SYNTHETIC)}, or a task such as leaves,side=32"
-    add("--data", metavar="NAME[,KEY=VALUE…]", help=f"data to score with: {sources} [default: normal]")
+    tasks = " | ".join(modules("tasks"))
+    add("--data", metavar="NAME[,KEY=VALUE…]", help=f"data to score with: {tasks} [default: normal]")
     add("--batch", type=int, default=256, metavar="N", help="number of examples to score with [default: 256]")
     add("--scope", default="global", help="scope of the threshold: global, layer, uniform or erk [default: global]")
     add(
@@ -101,7 +99,12 @@ def execute(args: Namespace) -> int:
     if args.data and "inputs" in type(Score.parse(settings)).model_fields:
         settings.setdefault("inputs", "batch")  # who gives data wants them used
     score, (task, shape) = Score.parse(settings), find_shape(args)
-    net = load(args, shape, task.classes if task else 10).to(check_device(args))
+    if args.classes is not None and not is_built_in(args.model):
+        raise UsageError(
+            f"--classes is for the networks {', '.join(name_networks())}; {args.model} has its own number of classes"
+        )
+    classes = task.classes if args.classes is None else args.classes
+    net = load_model(args.model, shape, classes, weights=args.weights, seed=args.seed).to(check_device(args))
     data = find_data(args, score, net, task, shape)
     if args.sample == "never" and (args.reduce or args.alpha):
         raise UsageError("--reduce and --alpha are for sampled masks: add --sample last")
@@ -129,39 +132,36 @@ def execute(args: Namespace) -> int:
     return 0
 
 
-def find_shape(args: Namespace) -> "tuple[Task | None, tuple[int, ...]]":
-    """The task of --data, if it names one, and the shape of one input; weights in a file have none."""
-    from prunefield.tasks import Task
+def find_shape(args: Namespace) -> "tuple[Task, tuple[int, ...]]":
+    """The task of --data, and the shape of one input, which synthetic data take from the network; a file has none."""
+    from prunefield.tasks import Synthetic, Task
 
-    if is_saved(args.model):
-        return None, ()
     table = read_settings(args.data or "normal")
-    if table["kind"] in SYNTHETIC and len(table) > 1:
-        raise UsageError(f"--data {table['kind']} has no settings (got {args.data!r}); its shape is --shape")
-    task = None if table["kind"] in SYNTHETIC else Task.parse(table)
-    usual = task.shape if task else BUILT_IN.get(args.model.partition(":")[0], ())
-    shape = parse_shape(args.shape) if args.shape else usual
-    if not shape:
+    task = Task.parse(table)
+    free = isinstance(task, Synthetic) and "shape" not in table
+    shape = parse_shape(args.shape) if args.shape else usual_shape(args.model) if free else task.shape
+    if is_saved(args.model):
+        shape = ()
+    elif not shape:
         raise UsageError("synthetic inputs need a shape: --shape 3,32,32")
-    if task and prod(task.shape) != prod(shape):
+    elif not free and prod(task.shape) != prod(shape):
         own = ",".join(map(str, task.shape))
         raise UsageError(f"--shape {args.shape} does not fit the inputs of {table['kind']}, which have the shape {own}")
     return task, shape
 
 
-def find_data(args: Namespace, score: "Score", net: "nn.Module", task: "Task | None", shape: tuple[int, ...]) -> "Data":
+def find_data(args: Namespace, score: "Score", net: "nn.Module", task: "Task", shape: tuple[int, ...]) -> "Data":
     """What the score needs: new data for each iteration, or only an input of zeros."""
     import torch
 
     from prunefield.core.seeds import generator
     from prunefield.modules.calls import count_outputs
-    from prunefield.training.inputs import stream_batches
+    from prunefield.tasks import Synthetic
 
-    classes = count_outputs(net, shape) if shape else 1
-    if not shape or score.needs in (
-        "nothing",
-        "shape",
-    ):  # no shape: a score that runs it is refused
+    classes, size = count_outputs(net, shape) if shape else 1, args.batch
+    if not shape or score.needs in ("nothing", "shape"):  # no shape: a score that runs it is refused
         return torch.zeros(1, *(shape or (1,))), torch.zeros(1, dtype=torch.long)
-    source = task or read_settings(args.data or "normal")["kind"]
-    return stream_batches(source, args.batch, shape, classes, generator=generator(args.seed, "inputs"))
+    if isinstance(task, Synthetic):
+        task, size = task.model_copy(update={"shape": shape, "classes": classes}), 1 if task.single else size
+    stream = generator(args.seed, "inputs")
+    return lambda: [task.sample(size, generator=stream).fold(shape)]

@@ -5,7 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from prunefield.networks.architecture import Architecture
+from prunefield.networks import Network
+from prunefield.networks.lenet import Lenet
+from prunefield.networks.resnet import Resnet
+from prunefield.networks.vgg import Vgg
 from prunefield.papers import Scale
 from prunefield.runs.pruned import Pruned
 from prunefield.runs.tickets import Tickets, count_examples
@@ -34,8 +37,8 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "SNIP + normal + rand": {"score": SNIP, "inputs": "normal"} | DRAWN,
     "SNIP + sparse": {"score": SNIP, "inputs": "sparse"},
     "SNIP + sparse + rand": {"score": SNIP, "inputs": "sparse"} | DRAWN,
-    "SNIP (supervised)": {"score": SNIP, "inputs": "real"},
-    "GraSP (supervised)": {"score": GRASP, "inputs": "real"},
+    "SNIP (supervised)": {"score": SNIP, "inputs": None},
+    "GraSP (supervised)": {"score": GRASP, "inputs": None},
     "GraSP + normal": {"score": GRASP, "inputs": "normal"},
     "GraSP + normal + rand": {"score": GRASP, "inputs": "normal", "reduce": "positive"} | DRAWN,
     "Random": {"score": Random()},
@@ -53,7 +56,7 @@ class Setting:
     data: str
     name: str
     task: Task
-    net: Architecture
+    net: Network
     recipe: Recipe
     densities: tuple[float, ...]
     seeds: int
@@ -84,7 +87,7 @@ class Setting:
         return Tickets.model_validate(base | place | {"levels": levels, "rewind": self.rewind})
 
 
-RESNET8, LENET = Architecture(family="resnet", width=8, stages=(1, 1, 1)), Architecture(family="lenet", width=100)
+RESNET8, LENET = Resnet(width=8, stages=(1, 1, 1)), Lenet(width=100)
 SMALL = {"densities": (0.05,), "seeds": 8, "levels": 3, "rewind": 20, "held_out": 4_000}
 CIFAR = {"data": "CIFAR-10", "task": Cifar10(limit=4_000, standardise="channel"), "recipe": Recipe(epochs=4)}
 CLOTHES = FashionMnist(limit=12_000, standardise="channel")
@@ -93,16 +96,16 @@ TOY = {"data": "leaves", "task": STREAM, "images": 256, "recipe": Recipe(epochs=
 TOY |= {"seeds": 2, "iterations": 10, "levels": 2, "rewind": 1, "held_out": 200}
 
 
-def resnet(width: int, *stages: int) -> Architecture:
+def resnet(width: int, *stages: int) -> Network:
     """A residual network."""
-    return Architecture(family="resnet", width=width, stages=stages)
+    return Resnet(width=width, stages=stages)
 
 
-def _paper(data: str, task: Task, name: str, net: Architecture, rewind: int = 0) -> Setting:
+def _paper(data: str, task: Task, name: str, net: Network, rewind: int = 0) -> Setting:
     return Setting(data, name, task, net, Recipe(), (0.1, 0.05, 0.02), 3, rewind=rewind)
 
 
-VGG19, RESNET20 = Architecture(family="vgg", width=64), Architecture(family="resnet", width=16)
+VGG19, RESNET20 = Vgg(width=64), Resnet(width=16)
 TEN, HUNDRED = Cifar10(standardise="channel"), Cifar100(standardise="channel")
 TINY = TinyImagenet(standardise="channel")
 SETTINGS: dict[Scale, tuple[Setting, ...]] = {

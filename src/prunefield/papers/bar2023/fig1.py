@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 from torch import Tensor
 
-from prunefield.networks.architecture import Architecture
+from prunefield.networks.vgg import Vgg
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, numbers, replace_rows, rows
 from prunefield.papers._kit import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION, Row
 from prunefield.papers.bar2023._experiments import STREAM
@@ -31,12 +31,12 @@ NAMES = {  # by score, and when the mask is sampled
 }
 COLOURS = {UNIFORM: GREY, SYNFLOW: BLUE, DRAWN: VERMILION, LAST: ORANGE, IMP: GREEN}
 SIZES: dict[Scale, dict[str, Any]] = {
-    "smoke": {"task": STREAM, "images": 256, "net": Architecture(family="vgg", width=4, stages=(1, 1, 1))},
+    "smoke": {"task": STREAM, "images": 256, "net": Vgg(width=4, stages=(1, 1, 1))},
     "laptop": {
         "task": Cifar10(limit=4_000, standardise="channel"),
-        "net": Architecture(family="vgg", width=16, stages=(1, 1, 1, 1, 1)),
+        "net": Vgg(width=16, stages=(1, 1, 1, 1, 1)),
     },
-    "paper": {"task": Cifar10(standardise="channel"), "net": Architecture(family="vgg", width=64)},
+    "paper": {"task": Cifar10(standardise="channel"), "net": Vgg(width=64)},
 }
 LEARNT: dict[Scale, dict[str, Any]] = {
     "smoke": {"recipe": Recipe(epochs=1, batch=64), "levels": 2, "rewind": 1, "held_out": 200},

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from prunefield.networks.architecture import Architecture
+from prunefield.networks.lenet import Lenet
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, rows
 from prunefield.papers._kit import PALETTE
 from prunefield.runs import Result, Run
@@ -23,10 +23,10 @@ def find_tickets(scale: Scale) -> Tickets:
     """Each level removes 20 % of the hidden layers and 10 % of the head."""
     if scale == "smoke":
         task = Leaves(side=8, count=10, margin=3, largest=4, categories=4)
-        net, levels, epochs = Architecture(family="lenet", width=30), 8, 4
+        net, levels, epochs = Lenet(width=30), 8, 4
         size = {"task": task, "images": 600, "held_out": 200}
     else:
-        net, levels, epochs = Architecture(family="lenet", width=100), LEVELS, 40
+        net, levels, epochs = Lenet(width=100), LEVELS, 40
         size = {"task": FashionMnist(standardise="channel"), "held_out": 10_000}
     removed = {"levels": levels, "density": 0.8**levels, "head": 0.9**levels, "scope": "layer"}
     return Tickets.model_validate({"net": net, "recipe": Recipe(epochs=epochs, **ADAM)} | size | removed)

@@ -162,7 +162,7 @@ def compare_numbers(run: Imp, result: Result) -> Iterator[Row]:
         yield {"quantity": name, "round": None, "paper": float(paper), "ours": value}
     yield {"quantity": "epochs", "paper": 1.25, "ours": full.steps * full.batch / TRAINING_IMAGES}
     masks = {method: read_masks(run, result.records, method) for method in METHODS}
-    for quantity, names in zip(KEPT, run.pools, strict=True):
+    for quantity, names in zip(KEPT, run.groups, strict=True):
         counts = [sum(mask.counts()[name] for name in names) for mask in masks["imp"]]
         for n, kept in enumerate(counts):
             yield {"quantity": quantity, "round": n, "paper": float(count_kept(counts[0], n)), "ours": kept}

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 import torch
 
-from prunefield.networks.committee import Activation, Committee, activate, descend
+from prunefield.training.committee import Activation, Committee, activate, descend
 
 GENERATOR = torch.Generator().manual_seed(5)
 
