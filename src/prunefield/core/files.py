@@ -39,6 +39,11 @@ def write_whole(path: Path, data: bytes | bytearray, *, keep: Path | None = None
         raise cannot("write", path, error, chosen_by=chosen_by) from None
 
 
+def is_part(name: str) -> bool:
+    """Whether `write_whole` had not finished this file when its process was killed."""
+    return name.endswith(".part")
+
+
 def sync_folder(path: Path) -> None:
     """Syncs the folder to disk: otherwise a rename is lost in a power cut."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from prunefield.core import files
 from prunefield.core.errors import StoreError, UsageError
-from prunefield.core.files import checksum, delete, is_locked, sync_folder
+from prunefield.core.files import checksum, delete, is_locked, is_part, sync_folder
 from prunefield.core.plugin import hash_settings
 from prunefield.lab.json_files import encode_table, read_table
 
@@ -183,7 +183,7 @@ class Folder:
     def _clear(self, *names: str) -> None:
         """Removes files, and those which a process that was killed had not finished writing."""
         for name in os.listdir(self.path):
-            if name in names or _is_part(name):
+            if name in names or is_part(name):
                 (self.path / name).unlink(missing_ok=True)
 
     # -- what a finished run gives back -------------------------------------------------------------------------
@@ -260,7 +260,7 @@ class Folder:
             names = []
         if "done.json" in names:
             return "done"
-        if not NAME.fullmatch(self.name) or ("settings.json" not in names and not all(map(_is_part, names))):
+        if not NAME.fullmatch(self.name) or ("settings.json" not in names and not all(map(is_part, names))):
             return "foreign"  # somebody's folder; a run without settings was killed at its very beginning
         if "failure.json" in names:
             return "failed"
@@ -280,11 +280,6 @@ class Folder:
             raise UsageError(f"{self.name} is being executed; stop it first") from None
         except OSError as error:
             raise cannot("remove", self.path, error) from None
-
-
-def _is_part(name: str) -> bool:
-    """Whether a file was not finished when its process was killed."""
-    return name.endswith(".part")
 
 
 def _digest(sums: Mapping[str, str]) -> str:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-COLOURS, OPEN = {"reproduced": "green", "corrected": "cyan", "not reproduced": "red"}, "yellow"
+COLOURS = {"reproduced": "green", "corrected": "cyan", "not reproduced": "red"}  # of a terminal
+PAINTS = {"reproduced": "#4daf7c", "corrected": "#4c9fc4", "not reproduced": "#d6604d"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,7 +115,7 @@ class Reproduction(Displayed):
         table: Any = self.frame().groupby(["item", "status"], sort=False).size().unstack(fill_value=0)
         if table.empty:
             raise UsageError("nothing to plot: no item is finished")
-        colours = [COLOURS.get(status, OPEN) for status in table]
+        colours = [PAINTS.get(status, "lightgrey") for status in table]
         table[::-1].plot.barh(stacked=True, ax=figure.subplots(), xlabel="claims", ylabel="", color=colours)
 
 
@@ -223,7 +224,7 @@ def show_ledger(claims: Sequence[Mapping[str, Any]]) -> None:
             escape(f"{claim['text']} ({claim['where']})"),
             escape(claim["expected"]),
             escape("\n".join(filter(None, (claim["observed"], claim["note"])))),
-            f"[{COLOURS.get(status, OPEN)}]{status}[/]",
+            f"[{COLOURS.get(status, 'yellow')}]{status}[/]",
             "–" if claim["null"] is None else claim["null"]["status"],
             str(claim["n"]),
         )
