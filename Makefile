@@ -32,8 +32,8 @@ docs: .venv/docs  ## the documentation as a site in site/
 	$(BIN)/python docs/results.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-publish: .venv/ready  ## ship what a store has found, and fill the tables of the docs: make publish STORE=DIR SCALE=laptop
-	$(BIN)/python docs/results.py $(if $(STORE),--publish $(STORE)) $(if $(SCALE),--scale $(SCALE))
+publish: .venv/ready  ## ship what a store has found, and fill the tables of the docs: make publish STORE=DIR SCALE=laptop ITEMS=lufkin2024
+	$(BIN)/python docs/results.py $(ITEMS) $(if $(STORE),--publish $(STORE)) $(if $(SCALE),--scale $(SCALE))
 
 venv: .venv/ready  ## the virtual environment alone
 

@@ -10,7 +10,9 @@ import html
 import re
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from textwrap import fill as fill_lines
 from typing import get_args
 
 from prunefield.core.errors import Error
@@ -26,12 +28,13 @@ VERDICTS: tuple[Status, ...] = get_args(Status)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("items", nargs="*", metavar="ITEM", help="what to publish [default: all items]")
     parser.add_argument("--publish", metavar="STORE", help="first publish the items that are complete in this store")
     parser.add_argument("--scale", default="laptop", help="the scale to publish [default: laptop]")
     parser.add_argument("--check", action="store_true", help="change nothing; exit with status 1 if a page is outdated")
     args = parser.parse_args()
     try:
-        published = publish(Store(args.publish), items(), check_scale(args.scale)) if args.publish else []
+        published = publish(Store(args.publish), items(args.items), check_scale(args.scale)) if args.publish else []
         outdated = find_outdated()
     except Error as error:
         sys.exit(str(error))
@@ -55,11 +58,15 @@ def fill_tables(text: str) -> str:
     """A page with its tables made anew."""
 
     def fill(region: re.Match[str]) -> str:
-        found = [find_published(item) for item in items(region[3].split())]
-        entries = [entry for entry in found if entry]
-        if not entries or (len(entries) < len(found) and not region[2]):
+        found = {item.kind(): find_published(item) for item in items(region[3].split())}
+        entries = [entry for entry in found.values() if entry]
+        if region[2]:
+            parts = filter(None, (count_claims(entries), list_missing(found)))
+        elif len(entries) == len(found):
+            parts = [list_claims(entries)]
+        else:
             return region[0]
-        return f"{region[1]}\n{count_claims(entries) if region[2] else list_claims(entries)}\n"
+        return "\n".join((region[1], *parts, ""))
 
     return REGION.sub(fill, text)
 
@@ -79,6 +86,8 @@ def list_claims(entries: list[PublishedItem]) -> str:
 
 def count_claims(entries: list[PublishedItem]) -> str:
     """One row per paper and scale: how many claims have which verdict."""
+    if not entries:
+        return ""
     rows: list[tuple[str, ...]] = [("paper", "scale", "items", "claims", *VERDICTS)]
     groups: dict[tuple[str, str], list[PublishedItem]] = {}
     for entry in entries:
@@ -88,6 +97,19 @@ def count_claims(entries: list[PublishedItem]) -> str:
         numbers = (counts.total(), *(counts[status] for status in VERDICTS))
         rows.append((f"`{paper}`", scale, f"{len(group)} of {len(items([paper]))}", *map(str, numbers)))
     return write_table(rows)
+
+
+def list_missing(found: Mapping[str, PublishedItem | None]) -> str:
+    """A sentence on the items that are not published, if there are any."""
+    parts = []
+    for paper in dict.fromkeys(name.partition("/")[0] for name in found):
+        own = [name for name in found if name.startswith(f"{paper}/")]
+        missing = [name for name in own if found[name] is None]
+        if missing:
+            names = "all items" if missing == own else ", ".join(name.partition("/")[2] for name in missing)
+            parts.append(f"`{paper}` ({names})")
+    sentence = f"Not published yet; numbers about them come from earlier laptop runs: {', '.join(parts)}."
+    return fill_lines(sentence, 120) + "\n" if parts else ""
 
 
 def write_table(rows: list[tuple[str, ...]]) -> str:

@@ -70,8 +70,10 @@ def test_the_links_lead_somewhere(page):
 
 
 def test_the_tables_are_those_of_the_published_results():
-    outdated = run_path(str(ROOT / "docs" / "results.py"))["find_outdated"]()
-    assert list(map(name, outdated)) == [], "run: make publish"
+    script = run_path(str(ROOT / "docs" / "results.py"))
+    assert list(map(name, script["find_outdated"]())) == [], "run: make publish"
+    filled = script["fill_tables"]("before\n<!-- published: lufkin2024/fig1 -->\nold\n<!-- end -->\nafter\n")
+    assert re.fullmatch(r"before\n<.*>\n\n\| item \|(.*\|\n)+\n<.*>\nafter\n", filled)
 
 
 def test_the_citation_has_the_version_of_the_package():

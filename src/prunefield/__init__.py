@@ -9,6 +9,10 @@
     found.frame(), found.plot()
     print(pf.predict(x, y))
 
+    study = pf.Study({"kind": "neuron", "task": "nlgp"}, sweep={"seed": range(3), "task.g": [0.01, 1.0, 3.0]})
+    study.run("my-store", jobs=4).frame()
+    pf.reproduce("redman2025/fig4", scale="smoke").show()
+
 The names below are imported on first use, so that the command line starts quickly.
 """
 

@@ -123,9 +123,11 @@ def test_a_sweep_of_a_million_runs_is_counted_before_it_is_built(capsys, folder,
     lists = "\n".join(f"{key} = [{', '.join(map(str, range(1, 101)))}]" for key in ("seed", "steps", "inits"))
     (folder / "sweep.toml").write_text(f"{NEURON}[sweep]\n{lists}\n")
     assert Study.read(Path("sweep.toml")).count == 1_000_000
-    monkeypatch.setattr(Run, "parse", lambda *_: pytest.fail("a run was made"))
+    made, parse = [], Run.parse
+    monkeypatch.setattr(Run, "parse", lambda settings: made.append(settings) or parse(settings))
     for more in ([], ["--dry-run"]):
         assert "a [sweep] of 1,000,000 runs, more than 10,000" in refuse(capsys, ["sweep", "sweep.toml", *more])
+    assert len(made) == 2  # the first of each, to check its settings
 
 
 def test_a_large_sweep_is_made_if_the_user_says_yes(capsys, folder, monkeypatch):

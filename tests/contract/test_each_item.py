@@ -5,9 +5,9 @@ import json
 import pytest
 from matplotlib.figure import Figure
 
+from prunefield.core.figures import encode
 from prunefield.core.names import modules, summary
 from prunefield.papers import SCALES
-from prunefield.report.drawings import draw, encode
 from prunefield.report.ledger import items, load_paper, settle
 
 KINDS = list(modules("papers"))
@@ -28,9 +28,9 @@ def test_its_table_is_tidy(finding):
 
 
 def test_its_drawing_can_be_drawn_twice_alike(finding):
-    figure = draw(finding)
+    figure = finding.draw()
     assert isinstance(figure, Figure)
-    assert encode(figure, "svg") == encode(draw(finding), "svg")
+    assert encode(figure, "svg") == encode(finding.draw(), "svg")
     assert len(encode(figure, "svg")) < 3_000_000
 
 

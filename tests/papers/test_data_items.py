@@ -41,7 +41,7 @@ def test_noise_is_not_mistaken_for_a_failure(smoke):
 
 def test_both_elliptical_items_share_their_runs():
     for scale in SCALES:
-        fig4, proposition = (item.runs(scale) for item in (Fig4(), Proposition3_3()))
+        fig4, proposition = (item.plan(scale) for item in (Fig4(), Proposition3_3()))
         shared = {run.id for run in fig4} & {run.id for run in proposition}
         others = [run for run in fig4 if run.id not in shared]
         assert all(isinstance(run, Neuron) and run.task.title == "Student-t(3)" for run in others)
@@ -49,7 +49,7 @@ def test_both_elliptical_items_share_their_runs():
 
 def test_every_simulated_field_of_fig4_has_its_own_stream_and_its_own_flow():
     for scale in SCALES:
-        runs = Fig4().runs(scale)
+        runs = Fig4().plan(scale)
         neurons = [run for run in runs if isinstance(run, Neuron)]
         assert all(run.inits == 1 for run in neurons)
         streams = {(run.task.title, run.seed) for run in neurons}

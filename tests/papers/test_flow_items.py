@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from prunefield.papers import SCALES
+from prunefield.papers.lufkin2024._neurons import reach
 from prunefield.papers.lufkin2024.claim3_2 import find_threshold
-from prunefield.papers.lufkin2024.section4_2 import reach
 from prunefield.report.ledger import items, settle
 
 NAMES = ("lemma3.1", "lemmaB.1", "section4.2", "fig5", "fig8", "claim3.2")
@@ -70,7 +70,7 @@ def test_the_odds_of_matches_are_binomial():
 @pytest.mark.parametrize("name", NAMES)
 def test_larger_scales_take_longer(name):
     (item,) = items([f"lufkin2024/{name}"])
-    seconds = [sum(run.seconds() for run in item.runs(scale)) for scale in SCALES]
+    seconds = [sum(run.seconds() for run in item.plan(scale)) for scale in SCALES]
     assert seconds == sorted(seconds)
 
 

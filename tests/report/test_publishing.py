@@ -38,7 +38,7 @@ def test_what_is_published_is_what_was_found(file, smoke):
         found = find_published(finding.item)
         assert found.runs == {run.folder: result.digest for run, result in finding.results.items()}
         assert [claim["status"] for claim in found.as_json()["claims"]] == [r.verdict.status for r in finding.rows]
-        assert found.seconds > 0
+        assert found.seconds >= 0  # rounded: these take a few milliseconds
         assert compare(finding) == "same"
     before = file.read_bytes()
     publish(smoke, items(NAMES[:1]), "smoke")

@@ -38,13 +38,13 @@ def test_it_is_shown_as_the_ledger(found, capsys):
 
 
 def test_a_notebook_shows_the_figures_too(found, monkeypatch, capsys):
-    shown, notebook = [], ModuleType("IPython.display")
+    shown, figures, notebook = [], list(found.figures.values()), ModuleType("IPython.display")
     monkeypatch.setattr(notebook, "display", shown.append, raising=False)
     for name, module in (("ipykernel", notebook), ("IPython", notebook), ("IPython.display", notebook)):
         monkeypatch.setitem(sys.modules, name, module)
     found.show()
     assert capsys.readouterr().out
-    assert shown == list(found.figures.values())
+    assert shown == figures
 
 
 def test_it_has_tables_and_figures(found):
@@ -59,8 +59,7 @@ def test_it_has_tables_and_figures(found):
 
 def test_what_is_stored_says_the_same(found):
     again = read_ledger("bar2023", store=found.store)
-    assert again.claims == found.claims
-    assert again.contradicted == found.contradicted
+    assert [claim for claim in again.claims if claim["item"] in ITEMS] == found.claims
     assert set(again.unfinished).isdisjoint(ITEMS)
     assert "bar2023/fig1" in again.unfinished
     alone = read_ledger(ITEMS[0], store=found.store)

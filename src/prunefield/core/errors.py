@@ -3,7 +3,9 @@
 The command line prints the line and exits with the error's `status`; users see no traceback.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+MOST = 60  # names in one line
 
 
 class Error(Exception):
@@ -61,4 +63,14 @@ def unknown(what: str, got: object, allowed: Iterable[str]) -> UsageError:
     names, text = list(allowed), str(got)[:200]
     match = nearest(text, names)
     hint = f"; did you mean {match!r}?" if match else ""
-    return UsageError(f"unknown {what} {text!r}{hint} (allowed: {', '.join(names) or 'none'})")
+    return UsageError(f"unknown {what} {text!r}{hint} (allowed: {list_names(names) or 'none'})")
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Names with commas, of very many (the layers of a large network) only the first ones.
+
+    >>> list_names([str(number) for number in range(100)])[-20:]
+    '58, 59 … and 40 more'
+    """
+    more = f" … and {len(names) - MOST} more" if len(names) > MOST else ""
+    return f"{', '.join(names[:MOST])}{more}"

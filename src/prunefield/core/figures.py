@@ -19,6 +19,7 @@ STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "legend.frameon": False,
 }
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def make_figure(draw: "Callable[[Figure], None]", size: tuple[float, float]) -> "Figure":
@@ -29,8 +30,51 @@ def make_figure(draw: "Callable[[Figure], None]", size: tuple[float, float]) -> 
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
+        _write_out_powers(figure)
     setattr(figure, "_repr_png_", partial(encode, figure, "png"))  # noqa: B010 - an attribute that Figure does not declare
     return figure
+
+
+def _write_out_powers(figure: "Figure") -> None:
+    """Powers of ten on logarithmic axes as characters: their usual labels are formulas, which STYLE turns off."""
+    from matplotlib.ticker import FuncFormatter, LogFormatter
+
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            for get, put in (
+                (axis.get_major_formatter, axis.set_major_formatter),
+                (axis.get_minor_formatter, axis.set_minor_formatter),
+            ):
+                if isinstance(usual := get(), LogFormatter):
+                    put(FuncFormatter(partial(_show_power, usual)))
+
+
+def _show_power(usual: Any, value: float, place: int | None = None) -> str:
+    """The label of a tick, if `usual` gives it one.
+
+    >>> _show_power(lambda value, place: "$10^{-3}$", 1e-3), _show_power(lambda value, place: "", 2e-3)
+    ('10⁻³', '')
+    """
+    if not usual(value, place):
+        return ""
+    if not value or 0.01 <= abs(value) < 10_000:
+        return f"{value:g}".replace("-", "−")
+    digits, _, power = f"{value:e}".partition("e")
+    factor = "" if float(digits) in (1.0, -1.0) else f"{abs(float(digits)):g}·"
+    return f"{'−' if value < 0 else ''}{factor}10{str(int(power)).translate(SUPERSCRIPTS)}"
+
+
+def fix_layout(figure: "Figure") -> None:
+    """Lays a figure out once, instead of once for each file, and rounds: the solver's last bits vary."""
+    import matplotlib
+
+    if engine := figure.get_layout_engine():
+        with matplotlib.rc_context(STYLE):
+            engine.execute(figure)
+        figure.set_layout_engine("none")
+        for axes in figure.axes:
+            left, bottom, width, height = axes.get_position(original=True).bounds
+            axes.set_position((round(left, 6), round(bottom, 6), round(width, 6), round(height, 6)))
 
 
 def encode(figure: "Figure", suffix: str) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from prunefield.core.errors import UsageError, unknown
+from prunefield.core.errors import UsageError, list_names, unknown
 from prunefield.core.files import cannot_read
 from prunefield.core.sizes import check_safetensors
 from prunefield.data.arrays import is_npy, read_arrays
@@ -43,7 +43,7 @@ def find_layer(
         name = next((key for key, item in flat.items() if size in (None, item.shape[1])), None)
         if name is None:
             wanted = "is linear" if size is None else f"has {size} inputs, as the shape {text} requires"
-            found = ", ".join(f"{key} {tuple(item.shape)}" for key, item in flat.items()) or "no matrix"
+            found = list_names([f"{key} {tuple(item.shape)}" for key, item in flat.items()]) or "no matrix"
             raise UsageError(f"no layer in {where} {wanted} (layers found: {found})")
     name = next((key for key in (name, f"{name}.weight", f"{name}.weight_orig") if key in flat), name)
     if name not in flat:

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from matplotlib.figure import Figure
 from pydantic import ConfigDict
@@ -137,7 +137,7 @@ class Item(Plugin):
     model_config = ConfigDict(ignored_types=(Claims,))
     family: ClassVar[str] = "papers"
     title: ClassVar[str]
-    size: ClassVar[tuple[float, float] | None] = None  # of the figure, in inches
+    size: ClassVar[tuple[float, float]] = (7.0, 5.0)  # of the figure, in inches
     open_choices: ClassVar[tuple[str, ...]] = ()  # what the paper leaves open and what was chosen, one line each
     scales: ClassVar[tuple[Scale, ...]] = ("smoke", "laptop", "paper")  # at which it has settings of its own
     claims: ClassVar[tuple[Claim, ...]]
@@ -169,8 +169,6 @@ class Item(Plugin):
     def ideal(self) -> Frame:
         """A table of the same columns that says what the paper says: every claim holds on it, and fails on its null."""
 
-    if not TYPE_CHECKING:  # until every item draws into a figure
-
-        @abstractmethod
-        def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
-            """Draws into an empty figure of `size`. `results` is for pictures that fit into no table."""
+    @abstractmethod
+    def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
+        """Draws into an empty figure of `size`. `results` is for pictures that fit into no table."""

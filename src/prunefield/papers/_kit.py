@@ -1,6 +1,7 @@
 """What items are made with: tables from results, rows and columns of them, and the colours of all figures."""
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import product
 from typing import Any, TypeVar
 
 from numpy import ndarray
@@ -20,8 +21,10 @@ PALETTE = (BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, BLACK)  # for lines that
 SEQUENCE = "viridis"  # for times and other ordered values
 
 
-def gather(results: Mapping[Run, Result], make: Callable[[R, Result], Iterable[Row]], on: type[R]) -> Frame:
-    """One table of the rows that `make` gives for every finished run of the kind `on`, in the order of the runs."""
+def gather(
+    results: Mapping[Run, Result], make: Callable[[R, Result], Iterable[Row]], on: type[R] | tuple[type[R], ...]
+) -> Frame:
+    """One table of the rows that `make` gives for every finished run of the kinds `on`, in the order of the runs."""
     return DataFrame([row for run, result in results.items() if isinstance(run, on) for row in make(run, result)])
 
 
@@ -42,14 +45,20 @@ def numbers(table: Frame, name: str) -> ndarray:
 
 
 def replace_rows(old: Row, by: Row) -> Callable[[Frame], Frame]:
-    """A null: the rows with the values `by` instead of those with the values `old`, whose names they take.
+    """A null: the rows with the values `by` instead of those with the values `old`, which they take.
 
-    >>> replace_rows({"net": "a"}, by={"net": "b"})(DataFrame({"net": ["a", "b"], "seed": [0, 1]}))["seed"].tolist()
-    [1, 1]
+    Where a tuple is given in `old`, instead of those with each of its values.
+
+    >>> table = DataFrame({"net": ["a", "b", "c"], "seed": [0, 1, 2]})
+    >>> replace_rows({"net": ("a", "b")}, by={"net": "c"})(table).to_numpy().tolist()
+    [['c', 2], ['a', 2], ['b', 2]]
     """
 
     def replace(table: Frame) -> Frame:
-        replaced = (table[list(old)] == Series(old)).all(axis=1)
-        return concat([table[~replaced], rows(table, **by).assign(**old)], ignore_index=True)
+        for values in product(*(value if isinstance(value, tuple) else (value,) for value in old.values())):
+            names = dict(zip(old, values, strict=True))
+            others = table[(table[list(names)] != Series(names)).any(axis=1)]
+            table = concat([others, rows(table, **by).assign(**names)], ignore_index=True)
+        return table
 
     return replace

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from prunefield.core.errors import unknown
+from prunefield.core.figures import fix_layout, make_figure
 from prunefield.core.files import checksum
 from prunefield.core.names import modules
 from prunefield.lab.execution import order
@@ -53,13 +54,9 @@ class Finding:
         return self.item.table(self.results)
 
     def draw(self) -> "Figure":
-        from matplotlib.figure import Figure
-
-        draw: Any = getattr(self.item, "draw")  # noqa: B009
-        if self.item.size is None:
-            return draw(self.table, self.results)
-        figure = Figure(figsize=self.item.size, layout="constrained")
-        draw(figure, self.table, self.results)
+        """The drawing; laid out once, so that all files of it are alike."""
+        figure = make_figure(lambda figure: self.item.draw(figure, self.table, self.results), self.item.size)
+        fix_layout(figure)
         return figure
 
     @cached_property

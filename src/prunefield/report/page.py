@@ -11,7 +11,7 @@ import prunefield
 from prunefield.core.figures import encode
 from prunefield.core.files import write_whole
 from prunefield.lab.store import Store
-from prunefield.report.drawings import csv, draw
+from prunefield.report.drawings import csv
 from prunefield.report.ledger import Finding, load_paper
 
 
@@ -39,7 +39,7 @@ def render(findings: Sequence[Finding], store: Store) -> str:
 
 def _section(finding: Finding, store: Store) -> dict[str, Any]:
     paper = finding.name.partition("/")[0]
-    svg = encode(draw(finding), "svg")
+    svg = encode(finding.draw(), "svg")
     runs = [_run(store, run) for run in finding.results]
     return {
         "name": finding.name,

@@ -16,7 +16,7 @@ from prunefield.lab.execution import carry_out, show_bar, warn
 from prunefield.lab.plan import Plan, make_plan
 from prunefield.lab.store import Store, find_store, open_store, read_store
 from prunefield.papers import Item, Scale
-from prunefield.report.drawings import draw, write
+from prunefield.report.drawings import write
 from prunefield.report.ledger import Finding, check_scale, items, settle
 from prunefield.report.publishing import compare, find_published
 
@@ -99,7 +99,7 @@ class Reproduction(Displayed):
     @cached_property
     def figures(self) -> "dict[str, Figure]":
         """The figure of each item."""
-        return {name: draw(finding) for name, finding in self.findings.items()}
+        return {name: finding.draw() for name, finding in self.findings.items()}
 
     def plot(self, name: str | None = None) -> "Figure":
         """The figure of an item; without a name that of the only one, or the verdicts on all items."""
@@ -107,7 +107,7 @@ class Reproduction(Displayed):
             return make_figure(self.draw, (self.size[0], 1 + 0.25 * len(self.findings)))
         if name is not None and name not in self.findings:
             raise unknown("finished item", name, self.findings)
-        return draw(self.findings[name or next(iter(self.findings))])
+        return self.findings[name or next(iter(self.findings))].draw()
 
     def draw(self, figure: "Figure") -> None:
         """The number of claims of each item by their verdict."""

@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+import torch
+from torch import Tensor
+
 from prunefield.papers import Scale
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
@@ -41,16 +44,15 @@ STEPS: dict[Scale, tuple[tuple[float, int, int], ...]] = {
 }
 
 
-def number_init(run: Neuron | Flow, index: int) -> int:
-    """The number of an initialisation within its panel, from 0; equal for the neuron and the flow that start there."""
-    first = next((panel.seed for panel in PANELS if panel.task == run.task), run.seed)
-    return run.seed - first + index
+def find_panel(run: Neuron | Flow) -> Settings | None:
+    """The panel whose data a run has."""
+    return next((panel for panel in PANELS if panel.task == run.task), None)
 
 
-def compare_noise(run: Neuron | Flow) -> float:
-    """Rate/batch, which sets the noise of the steps, as a multiple of the authors'; 0 for a flow."""
-    panel = next((panel for panel in PANELS if panel.task == run.task), None)
-    return run.rate / run.batch / panel.noise if panel and isinstance(run, Neuron) else 0.0
+def number_inits(run: Neuron | Flow) -> Tensor:
+    """The numbers of initialisations within their panel, from 0; equal for the neuron and the flow that start there."""
+    panel = find_panel(run)
+    return torch.arange(run.inits) + (run.seed - panel.seed if panel else 0)
 
 
 def simulate(scale: Scale) -> list[Neuron]:

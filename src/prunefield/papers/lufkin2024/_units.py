@@ -1,35 +1,58 @@
 """The fields of many units: what `lufkin2024/fig1`, `fig6` and `fig7` share.
 
-As in `_fig3_claims.py`: IPR × N is 1 for a flat field, 1.5 for a sinusoid and 3 for noise; at least 6 is localised. The
-units of one network differ, so where the paper makes a statement about all of them, more than expected by chance must
-satisfy it (a one-sided sign test at 5 %).
+The units of one network differ, so where the paper makes a statement about all of them, more than expected by chance
+must satisfy it (a one-sided sign test at 5 %).
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import torch
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+from scipy.stats import binomtest, mannwhitneyu
 from torch import Tensor
 
 from prunefield.measures.localisation import compute_ipr
-from prunefield.papers import Verdict
+from prunefield.papers import Frame, Verdict, gather, judge, numbers
+from prunefield.papers._kit import GREY, SEQUENCE
+from prunefield.papers.lufkin2024._fields import LOCAL, NOISE, list_fields
 from prunefield.runs import Result, Run
 from prunefield.runs.committee import Committee
 from prunefield.runs.ica import Ica
 from prunefield.runs.neuron import Neuron
 from prunefield.tasks import Discrimination
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
-
-LOCAL, NOISE = 6.0, 3.0  # IPR × N
 LEVEL = 0.05
 WHITE = 0.25  # the mean wave number of white noise over N
+Network = Committee | Ica | Neuron
 
 
-def name_network(run: Run) -> str:
+def tabulate(results: Mapping[Run, Result]) -> Frame:
+    """One row for each unit."""
+    return gather(results, _describe, (Committee, Ica, Neuron))
+
+
+def _describe(run: Network, result: Result) -> Iterator[dict[str, Any]]:
+    fields = list_weights(run, result).to(torch.float64)
+    size = fields.shape[-1]
+    return list_fields(
+        {
+            "network": name_network(run),
+            "data": name_data(run),
+            "size": size,
+            "rate": 0.0 if isinstance(run, Ica) else run.rate,
+            "time": result.records[-1].values.get("time", 0.0),
+        },
+        unit=torch.arange(len(fields)),
+        ipr_n=compute_ipr(fields) * size,
+        wave=average_waves(fields),
+        height=fields.abs().amax(-1),
+    )
+
+
+def name_network(run: Network) -> str:
     """What a run trains, as the tables call it."""
     if isinstance(run, Committee):
         kind = "soft committee" if run.second == "fixed" else f"two-layer, K = {run.hidden}"
@@ -37,24 +60,15 @@ def name_network(run: Run) -> str:
     return "ICA" if isinstance(run, Ica) else "neuron"
 
 
-def fields_of(run: Run, result: Result) -> Tensor:
+def name_data(run: Network) -> str:
+    assert isinstance(run.task, Discrimination)
+    return run.task.title
+
+
+def list_weights(run: Network, result: Result) -> Tensor:
     """The learnt fields, shape (units, N)."""
     tensors = result.records[-1].tensors
     return tensors["components"] if isinstance(run, Ica) else tensors["weights"].flatten(0, -2)
-
-
-def list_units(run: Run, result: Result) -> Iterator[dict[str, Any]]:
-    """One row for each unit."""
-    assert isinstance(run, Committee | Ica | Neuron)
-    assert isinstance(run.task, Discrimination)
-    fields = fields_of(run, result).to(torch.float64)
-    time = result.records[-1].values.get("time", 0.0)
-    rate = 0.0 if isinstance(run, Ica) else run.rate
-    known = {"network": name_network(run), "data": run.task.title, "size": fields.shape[-1], "rate": rate, "time": time}
-    ipr, wave, height = compute_ipr(fields) * fields.shape[-1], average_waves(fields), fields.abs().amax(-1)
-    for unit in range(len(fields)):
-        values = {"ipr_n": ipr[unit].item(), "wave": wave[unit].item(), "height": height[unit].item()}
-        yield {**known, "unit": unit, **values}
 
 
 def imagine(network: str, data: str, ipr_n: float, number: int = 20, **known: float) -> list[dict[str, Any]]:
@@ -73,75 +87,60 @@ def average_waves(fields: Tensor) -> Tensor:
     return (power * torch.fft.fftfreq(fields.shape[-1]).abs().to(power)).sum(-1) / power.sum(-1)
 
 
-def whiten(table: "DataFrame") -> "DataFrame":
-    """Fields with the mean wave number of white noise, neither low nor high."""
+def whiten(table: Frame) -> Frame:
+    """The null: fields with the mean wave number of white noise, neither low nor high."""
     return table.assign(wave=WHITE)
 
 
-def pick(table: "DataFrame", network: str, data: str, size: int | None = None) -> "DataFrame":
-    """The rows of a network on some data, of one number of sites if it is given."""
-    rows = table.query("network == @network and data == @data")
-    return rows if size is None else rows.query("size == @size")
-
-
-def put(network: str, data: str, other: str, other_network: str = "") -> "Callable[[DataFrame], DataFrame]":
-    """What replaces the rows of a network on `data` by those on `other`, of the same or of another network."""
-
-    def replace(table: "DataFrame") -> "DataFrame":
-        import pandas as pd
-
-        new = pick(table, other_network or network, other).assign(network=network, data=data)
-        return pd.DataFrame(pd.concat([table.drop(pick(table, network, data).index), new], ignore_index=True))
-
-    return replace
-
-
-def numbers(rows: "DataFrame", name: str = "ipr_n") -> np.ndarray:
-    return rows[name].to_numpy(dtype=float)
-
-
-def describe(values: np.ndarray, digits: int = 1) -> str:
+def describe(values: np.ndarray) -> str:
     """Median and range, as the ledger shows them."""
-    return f"median {np.median(values):.{digits}f} ({values.min():.{digits}f}–{values.max():.{digits}f})"
+    return f"median {np.median(values):.1f} ({values.min():.1f}–{values.max():.1f})"
 
 
-def count_signs(good: np.ndarray, observed: str, note: str = "") -> Verdict:
+def judge_signs(good: np.ndarray, observed: str, note: str = "") -> Verdict:
     """Reproduced if a one-sided sign test over the units is significant at 5 %."""
-    from scipy.stats import binomtest
-
     chance = binomtest(int(good.sum()), len(good), alternative="greater").pvalue
     seen = f"{observed}: {good.sum()} of {len(good)} units (sign test: p = {chance:.2g})"
-    return Verdict("reproduced" if chance < LEVEL else "not reproduced", seen, len(good), note)
+    return judge(chance < LEVEL, seen, len(good), note)
 
 
-def compare_ranks(first: np.ndarray, second: np.ndarray, observed: str, note: str = "") -> Verdict:
+def judge_ranks(first: np.ndarray, second: np.ndarray, observed: str) -> Verdict:
     """Reproduced if the first values are larger than the second ones by a one-sided rank test at 5 %."""
-    from scipy.stats import mannwhitneyu
-
     chance = float(mannwhitneyu(first, second, alternative="greater").pvalue)
-    status = "reproduced" if chance < LEVEL else "not reproduced"
-    return Verdict(status, f"{observed} (rank test: p = {chance:.2g})", len(first) + len(second), note)
+    return judge(chance < LEVEL, f"{observed} (rank test: p = {chance:.2g})", len(first) + len(second))
 
 
-def draw_units(results: Mapping[Run, Result], shown: int) -> "Figure":
+def judge_local(units: Frame, note: str = "") -> Verdict:
+    """Are more of the units above the IPR × N of noise than expected by chance?"""
+    ipr = numbers(units, "ipr_n")
+    return judge_signs(ipr > NOISE, f"IPR·N {describe(ipr)}, above the {NOISE:g} of noise", note)
+
+
+def judge_diffuse(units: Frame) -> Verdict:
+    """Are more of the units at or below the IPR × N of noise than expected by chance?"""
+    ipr = numbers(units, "ipr_n")
+    return judge_signs(ipr <= NOISE, f"IPR·N {describe(ipr)}, at most the {NOISE:g} of noise")
+
+
+def judge_low(units: Frame) -> Verdict:
+    """Do more of the units have less than half the mean wave number of white noise than expected by chance?"""
+    wave, limit = numbers(units, "wave") * numbers(units, "size"), WHITE / 2 * numbers(units, "size")
+    return judge_signs(wave < limit, f"mean wave number {describe(wave)}, below {limit[0]:g}, half that of white noise")
+
+
+def draw_units(figure: Figure, results: Mapping[Run, Result], shown: int) -> None:
     """One panel for each run: the first units of its first network, one above the other, each to its own height."""
-    from matplotlib import colormaps
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(2.4 * len(results), 1.2 + 0.55 * shown), layout="constrained")
-    for axis, (run, result) in zip(figure.subplots(1, len(results), squeeze=False)[0], results.items(), strict=True):
-        assert isinstance(run, Committee | Ica | Neuron)
-        assert isinstance(run.task, Discrimination)
-        fields = fields_of(run, result)[:shown]
+    figure.set_size_inches(2.4 * len(results), 1.2 + 0.55 * shown)
+    for axes, (run, result) in zip(figure.subplots(1, len(results), squeeze=False)[0], results.items(), strict=True):
+        assert isinstance(run, Network)
+        fields = list_weights(run, result)[:shown]
         for row, field in enumerate(fields):
             height, local = float(field.abs().max()), float(compute_ipr(field)) * len(field)
-            axis.axhline(-row, color="#bbbbbb", linewidth=0.5)
-            axis.plot(
-                field / height / 2.2 - row, color=colormaps["viridis"](min(local / 2 / LOCAL, 0.9)), linewidth=1.2
-            )
-            axis.text(1.01, -row, f"{local:.1f}\n±{height:.2g}", va="center", transform=axis.get_yaxis_transform())
+            axes.axhline(-row, color=GREY, linewidth=0.5, alpha=0.5)
+            colour = colormaps[SEQUENCE](min(local / 2 / LOCAL, 0.9))
+            axes.plot(field / height / 2.2 - row, color=colour, linewidth=1.2)
+            axes.text(1.01, -row, f"{local:.1f}\n±{height:.2g}", va="center", transform=axes.get_yaxis_transform())
         rate = "" if isinstance(run, Ica) else f", rate {run.rate:g}"
-        axis.set_title(f"{name_network(run)}\n{run.task.title}, N = {fields.shape[-1]}{rate}")
-        axis.set(xlabel="site i", yticks=[])
+        axes.set_title(f"{name_network(run)}\n{name_data(run)}, N = {fields.shape[-1]}{rate}")
+        axes.set(xlabel="site i", yticks=[])
     figure.suptitle("first units; beside each its IPR × N (1 flat, 1.5 sinusoid, 3 noise) and its largest weight")
-    return figure

@@ -1,29 +1,16 @@
 """Fig. 1 of lufkin2024: fields on a square, by a soft committee machine and by ICA."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from prunefield.papers import Claim, Item, Scale, Verdict
-from prunefield.papers.lufkin2024._units import (
-    NOISE,
-    count_signs,
-    describe,
-    fields_of,
-    imagine,
-    list_units,
-    name_network,
-    numbers,
-    pick,
-    put,
-)
+from matplotlib.figure import Figure
+from pandas import DataFrame
+
+from prunefield.papers import Frame, Item, Scale, Verdict, claim, numbers, replace_rows, rows
+from prunefield.papers.lufkin2024._units import imagine, judge_local, list_weights, name_data, name_network, tabulate
 from prunefield.runs import Result, Run
 from prunefield.runs.committee import Committee
 from prunefield.runs.ica import Ica
 from prunefield.tasks.nlgp import Nlgp
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 SCM, LARGE, SMALL = "soft committee, relu", 100.0, 0.01
 SHOWN = 8
@@ -35,18 +22,11 @@ SIZES: dict[Scale, tuple[tuple[int, int, int], tuple[int, int, int]]] = {
 }
 
 
-def _check(network: str):
-    def check(table: "DataFrame") -> Verdict:
-        ipr = numbers(pick(table, network, "NLGP(100)"))
-        return count_signs(ipr > NOISE, f"IPR·N {describe(ipr)}, above the {NOISE:g} of noise")
-
-    return check
-
-
 class Fig1(Item):
     """Figure 1, right, of lufkin2024: fields learnt from two-dimensional NLGP data by ICA and by a soft committee."""
 
     title = "Fields on a square, by a soft committee machine and by ICA"
+    size = (9.6, 5.4)
     open_choices = (
         "committee: 30 × 30 sites, lengthscales 1 and 2, K = 20 ReLU units without bias, scale 0.01, rate 3, batch and "
         "steps 10,000 (the authors' code); 10 × 10, 250, 700 at smoke scale and 16 × 16, 1,000, 3,000 at laptop scale",
@@ -59,22 +39,6 @@ class Fig1(Item):
         "the paper shows 8 hand-picked units, this item the first 8; the sign test of fig6 uses all of them",
         "the measured fields and the AlexNet kernels in the rest of the figure come from other authors and are not "
         "computed",
-    )
-    claims = (
-        Claim(
-            "A soft committee machine learns localised fields from two-dimensional data",
-            "Fig. 1 right, SCM",
-            "localised; criterion: more units than expected by chance above IPR·N = 3",
-            _check(SCM),
-            put(SCM, "NLGP(100)", "NLGP(0.01)"),
-        ),
-        Claim(
-            "ICA learns localised fields from two-dimensional data",
-            "Fig. 1 right, ICA",
-            "localised; criterion: more components than expected by chance above IPR·N = 3",
-            _check("ICA"),
-            put("ICA", "NLGP(100)", "NLGP(0.01)"),
-        ),
     )
 
     def runs(self, scale: Scale) -> list[Run]:
@@ -103,35 +67,36 @@ class Fig1(Item):
             ),
         ]
 
-    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
-        import pandas as pd
+    def table(self, results: Mapping[Run, Result]) -> Frame:
+        return tabulate(results).drop(columns="wave")  # that of a ring
 
-        rows = [row for run, result in results.items() for row in list_units(run, result)]
-        return pd.DataFrame(rows).drop(columns="wave")  # that of a ring
-
-    def ideal(self) -> "DataFrame":
+    def ideal(self) -> Frame:
         """Either network has localised fields, and none on Gaussian data."""
-        import pandas as pd
-
         data = {"NLGP(100)": 20.0, "NLGP(0.01)": 2.0}
         units = [row for network in (SCM, "ICA") for name, ipr in data.items() for row in imagine(network, name, ipr)]
-        return pd.DataFrame(units).drop(columns="wave")
+        return DataFrame(units).drop(columns="wave")
 
-    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
-        from matplotlib.figure import Figure
+    @claim(
+        "{name} learns localised fields from two-dimensional data",
+        at="Fig. 1 right, {short}",
+        expect="localised; criterion: more {units} than expected by chance above IPR·N = 3",
+        null=replace_rows({"data": "NLGP(100)"}, by={"data": "NLGP(0.01)"}),
+        each=[
+            {"name": "A soft committee machine", "short": "SCM", "network": SCM, "units": "units"},
+            {"name": "ICA", "short": "ICA", "network": "ICA", "units": "components"},
+        ],
+    )
+    def localised(table: Frame, network: str, **_: str) -> Verdict:
+        return judge_local(rows(table, network=network, data="NLGP(100)"))
 
-        figure = Figure(figsize=(1.2 * SHOWN, 1.35 * len(results)), layout="constrained")
-        rows = figure.subplots(len(results), SHOWN, squeeze=False)
-        for axes, (run, result) in zip(rows, results.items(), strict=True):
+    def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
+        for row, (run, result) in zip(figure.subplots(len(results), SHOWN), results.items(), strict=True):
             assert isinstance(run, Committee | Ica)
-            assert isinstance(run.task, Nlgp)
-            fields = fields_of(run, result)
-            local = numbers(pick(table, name_network(run), run.task.title))
-            for axis, field, value in zip(axes, fields, local, strict=False):
+            local = numbers(rows(table, network=name_network(run), data=name_data(run)), "ipr_n")
+            for axes, field, value in zip(row, list_weights(run, result), local, strict=False):
                 reach = float(field.abs().max())
-                axis.imshow(field.view(run.task.shape).numpy(), cmap="RdBu_r", vmin=-reach, vmax=reach)
-                axis.set(xticks=[], yticks=[])
-                axis.set_title(f"{value:.1f}", pad=2)
-            axes[0].set_ylabel(f"{name_network(run)}\n{run.task.title}")
+                axes.imshow(field.view(run.task.shape).numpy(), cmap="RdBu_r", vmin=-reach, vmax=reach)
+                axes.set(xticks=[], yticks=[])
+                axes.set_title(f"{value:.1f}", pad=2)
+            row[0].set_ylabel(f"{name_network(run)}\n{name_data(run)}")
         figure.suptitle("first fields of each network, red positive, blue negative; the number is IPR × N")
-        return figure

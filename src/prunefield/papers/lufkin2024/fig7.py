@@ -1,24 +1,36 @@
 """Fig. 7 of lufkin2024: two-layer networks whose second layer learns too."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from prunefield.papers import Item, Scale
-from prunefield.papers.lufkin2024._fig6_claims import SCM, SIZE
-from prunefield.papers.lufkin2024._fig7_claims import CLAIMS, RELU, SIGMOID, WIDTHS
-from prunefield.papers.lufkin2024._units import draw_units, imagine, list_units
-from prunefield.papers.lufkin2024.fig6 import SIZES as SIZES_6
-from prunefield.papers.lufkin2024.fig6 import train_committee
+from matplotlib.figure import Figure
+from pandas import DataFrame
+
+from prunefield.papers import Frame, Item, Scale, Verdict, claim, numbers, replace_rows, rows
+from prunefield.papers.lufkin2024._fields import NOISE
+from prunefield.papers.lufkin2024._units import (
+    WHITE,
+    describe,
+    draw_units,
+    imagine,
+    judge_diffuse,
+    judge_local,
+    judge_low,
+    judge_ranks,
+    judge_signs,
+    tabulate,
+    whiten,
+)
+from prunefield.papers.lufkin2024.fig6 import SCM, train_committee
 from prunefield.runs import Result, Run
 from prunefield.runs.committee import Committee
 from prunefield.runs.neuron import Neuron
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
-
+SIGMOID = "two-layer, K = 10, sigmoid"
+RELUS = {hidden: f"two-layer, K = {hidden}, relu" for hidden in (100, 10)}  # of the authors' code, of the caption
+CASES = [{"hidden": hidden} for hidden in RELUS]
 # For each scale: networks, rate, batch and steps of the sigmoid networks; batch and steps of the ReLU network; batch of
 # the neuron.
 SIZES: dict[Scale, tuple[tuple[tuple[int, float, int, int], ...], tuple[int, int], int]] = {
@@ -28,10 +40,25 @@ SIZES: dict[Scale, tuple[tuple[tuple[int, float, int, int], ...], tuple[int, int
 }
 
 
+def judge_by_rate(table: Frame, judge: Callable[[Frame], Verdict]) -> Verdict:
+    """The verdict on the sigmoid networks with the largest rate, which is the authors'; the others are a note."""
+    networks = rows(table, network=SIGMOID, data="Kur(4)").groupby("rate")
+    *others, (_, first) = ((rate, judge(units)) for rate, units in networks)
+    note = "; ".join(f"with rate {rate:g}: {found.observed}" for rate, found in reversed(others))
+    return replace(first, note=note)
+
+
+def judge_high(units: Frame) -> Verdict:
+    """Do more of the units have a larger mean wave number than white noise than expected by chance?"""
+    wave, limit = numbers(units, "wave") * numbers(units, "size"), WHITE * numbers(units, "size")
+    return judge_signs(wave > limit, f"mean wave number {describe(wave)}, above the {limit[0]:g} of white noise")
+
+
 class Fig7(Item):
     """Figure 7 of lufkin2024: two-layer networks with a learnt second layer on Kur(4) and Kur(30) data."""
 
     title = "Two-layer networks with a learnt second layer on Kur(4) and Kur(30) data"
+    size = (16.8, 3.4)
     open_choices = (
         "N = 40, lengthscales 1 and 3, initial weights of scale 0.001, both biases are trained (the authors' code)",
         "output (v·σ(Wx+b) + c)/K with v = 1 + Glorot's noise, as in the authors' code; §2.1 has no 1/K",
@@ -53,7 +80,6 @@ class Fig7(Item):
         "the comparison with Gaussian data was added after the sign test had first failed",
         "the printed excess kurtosis (3.28, −1.17) is examined in kur-kurtosis",
     )
-    claims = CLAIMS
 
     def runs(self, scale: Scale) -> list[Run]:
         sigmoid, (relu_batch, relu_steps), neuron_batch = SIZES[scale]
@@ -66,28 +92,99 @@ class Fig7(Item):
             ),
             *(
                 Committee(task=task, hidden=hidden, inits=100 // hidden, rate=hidden / 200, **relu, **learnt)
-                for hidden in WIDTHS
+                for hidden in RELUS
                 for task in (Kur(k=30.0), Nlgp(g=0.01))
             ),
             Neuron(task=Kur(k=30.0), batch=neuron_batch, record_every=100),
-            train_committee(10.0, scale, SIZE, SIZES_6[scale][1]),
+            train_committee(10.0, scale),
         ]
 
-    def table(self, results: Mapping[Run, Result]) -> "DataFrame":
-        import pandas as pd
+    def table(self, results: Mapping[Run, Result]) -> Frame:
+        return tabulate(results)
 
-        return pd.DataFrame([row for run, result in results.items() for row in list_units(run, result)])
-
-    def ideal(self) -> "DataFrame":
+    def ideal(self) -> Frame:
         """High waves on Kur(4); on Kur(30) three of four ReLU units are local, but less than a neuron."""
-        import pandas as pd
-
         units = [*imagine(SIGMOID, "Kur(4)", 2.0, number=10, wave=0.3), *imagine(SCM, "Kur(10)", 10.0)]
         units += imagine("neuron", "Kur(30)", 8.0)
-        for network in (RELU.format(hidden) for hidden in WIDTHS):
+        for network in RELUS.values():
             units += [*imagine(network, "Kur(30)", 5.0, number=75), *imagine(network, "Kur(30)", 1.5, number=25)]
             units += imagine(network, "NLGP(0.01)", 1.5, number=100)
-        return pd.DataFrame(units)
+        return DataFrame(units)
 
-    def draw(self, table: "DataFrame", results: Mapping[Run, Result]) -> "Figure":
-        return draw_units(results, 4)
+    @claim(
+        "The fields of a two-layer sigmoid network on Kur(4) data are not localised",
+        at="Fig. 7 top; §4.4",
+        expect="not localised; criterion: more units than expected by chance at IPR·N ≤ 3",
+        null=replace_rows({"network": SIGMOID, "data": "Kur(4)"}, by={"network": SCM, "data": "Kur(10)"}),
+        decided_at="laptop",
+    )
+    def not_localised(table: Frame) -> Verdict:
+        return judge_by_rate(table, judge_diffuse)
+
+    @claim(
+        "They look like high-frequency oscillations",
+        at="Fig. 7 top; §4.4",
+        expect="high frequency; criterion: a mean wave number above the N/4 of white noise",
+        null=whiten,
+        decided_at="laptop",
+    )
+    def high_frequencies(table: Frame) -> Verdict:
+        return judge_by_rate(table, judge_high)
+
+    @claim(
+        "Most fields of a two-layer ReLU network on Kur(30) data are localised (K = {hidden})",
+        at="Fig. 7 bottom; §4.4",
+        expect="3 of the 4 shown; criterion: more units than expected by chance above IPR·N = 3",
+        null=replace_rows({"data": "Kur(30)"}, by={"data": "NLGP(0.01)"}),
+        each=CASES,
+        decided_at="laptop",
+    )
+    def localised(table: Frame, hidden: int) -> Verdict:
+        note = (
+            "On 40 sites a Gaussian bump with a full width at half maximum of 12.5 sites has IPR·N = 3, a wider one "
+            "less."
+        )
+        return judge_local(rows(table, network=RELUS[hidden], data="Kur(30)"), note)
+
+    @claim(
+        "Negative excess kurtosis makes them more local (K = {hidden})",
+        at="§4.4",
+        expect="localisation is expected; criterion: more local than the same network on Gaussian data",
+        null=replace_rows({"data": "Kur(30)"}, by={"data": "NLGP(0.01)"}),
+        each=CASES,
+    )
+    def more_local_than_on_gaussian_data(table: Frame, hidden: int) -> Verdict:
+        ours, gaussian = (
+            numbers(rows(table, network=RELUS[hidden], data=data), "ipr_n") for data in ("Kur(30)", "NLGP(0.01)")
+        )
+        seen = f"IPR·N {describe(ours)}; the same network on NLGP(0.01): {describe(gaussian)}"
+        return judge_ranks(ours, gaussian, seen)
+
+    @claim(
+        "They are less local than the field of a single neuron (K = {hidden})",
+        at="§4.4",
+        expect="less so than for a single neuron",
+        null=replace_rows(
+            {"network": tuple(RELUS.values()), "data": "Kur(30)"}, by={"network": "neuron", "data": "Kur(30)"}
+        ),
+        each=CASES,
+    )
+    def less_local_than_one_neuron(table: Frame, hidden: int) -> Verdict:
+        single, many = (
+            numbers(rows(table, network=network, data="Kur(30)"), "ipr_n") for network in ("neuron", RELUS[hidden])
+        )
+        return judge_ranks(single, many, f"IPR·N of single neurons {describe(single)}; of the units {describe(many)}")
+
+    @claim(
+        "Those that are not localised are low-frequency oscillations (K = {hidden})",
+        at="Fig. 7 bottom right; §4.4",
+        expect="low frequency; criterion: a mean wave number below N/8 (white noise has N/4)",
+        null=whiten,
+        each=CASES,
+    )
+    def low_frequencies(table: Frame, hidden: int) -> Verdict:
+        units = rows(table, network=RELUS[hidden], data="Kur(30)")
+        return judge_low(units[units["ipr_n"] <= NOISE])
+
+    def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
+        draw_units(figure, results, shown=4)

@@ -1,0 +1,42 @@
+"""Panels that several figures of lufkin2024 have: a field over time, the amplifier φ."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from prunefield.papers._kit import BLACK, GREY, SEQUENCE, VERMILION
+from prunefield.runs import Record
+from prunefield.theory.amplifier import SLOPE
+
+
+def draw_path(axes: Axes, records: Sequence[Record]) -> None:
+    """The first field over time, from dark to light."""
+    last = records[-1]["time"]
+    # No more than 40 lines: more cannot be told apart and make the file large.
+    for record in records[::-1][:: max(1, len(records) // 40)][::-1]:
+        axes.plot(record.tensors["weights"][0], color=colormaps[SEQUENCE](record["time"] / last), linewidth=1)
+    axes.axhline(0, color=GREY, linewidth=0.5)
+
+
+def draw_time_bar(figure: Figure, axes: Any, last: float, label: str) -> None:
+    """What the colours of `draw_path` mean."""
+    figure.colorbar(ScalarMappable(Normalize(0, last), SEQUENCE), ax=axes, label=label, aspect=40)
+
+
+def draw_amplifier(axes: Axes, a: Any, phi: Any, cubic: Any) -> None:
+    """φ(a) with its tangent and its cubic."""
+    axes.plot(a, SLOPE * a, "--", color=GREY, label="√(2/π) a")
+    axes.plot(a, phi, color=BLACK, label="φ")
+    axes.plot(a, cubic, ":", color=VERMILION, linewidth=2, label="cubic")
+
+
+def label_grid(grid: Any, titles: Sequence[str], labels: Sequence[str]) -> None:
+    """Titles above the first row of panels, and what the x axis means below the last."""
+    for top, bottom, title, label in zip(grid[0], grid[-1], titles, labels, strict=True):
+        top.set_title(title)
+        bottom.set_xlabel(label)
