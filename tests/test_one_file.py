@@ -17,18 +17,37 @@ SCORE = '''"""How far a weight is from the mean of its layer, from nobody's pape
 from prunefield.scores import Score
 
 
-class Distance(Score):
+class DistanceToMean(Score):
     """|w − mean(w)|, as bar2023 might have it (no equation)."""
 
     def __call__(self, net, batches=(), *, generator):
         return {name: (weight - weight.mean()).abs().detach() for name, weight in self.weights(net).items()}
 '''
+NETWORK = '''"""One linear layer after a norm, from nobody's paper."""
+
+from math import prod
+
+from pydantic import Field
+from torch import nn
+
+from prunefield.networks import Network
+
+
+class Layer(Network):
+    """Flatten, normalise, weigh: what bar2023 calls a linear model."""
+
+    eps: float = Field(default=1e-5, gt=0)
+
+    def module(self, shape, classes):
+        return nn.Sequential(nn.Flatten(), nn.LayerNorm(prod(shape), self.eps), nn.Linear(prod(shape), classes))
+'''
 USE = """
 import torch
 from prunefield import Mask, Score
-net = torch.nn.Linear(10, 10)
+from prunefield.networks import Network
+net = Network.parse("layer,eps=1e-3").build((2, 5), 10, generator=torch.Generator())
 mask = Mask.keep(Score.parse("distance-to-mean")(net, generator=torch.Generator()), 0.3)
-assert mask["weight"].sum() == 30
+assert mask["2.weight"].sum() == 30
 """
 PAPER = '''"""nobody2030: Nobody, "On Walks"."""
 
@@ -66,71 +85,76 @@ class Fig1(Item):
     def draw(self, figure, table, results):
         figure.add_subplot().plot(table["seed"], table["end"])
 '''
-PLACES = ["in the tree", "in a package of its own"]
+FILES = {  # of each family
+    "scores": {"distance_to_mean.py": SCORE},
+    "networks": {"layer.py": NETWORK},
+    "papers": {"nobody2030/__init__.py": PAPER, "nobody2030/fig1.py": ITEM},
+}
+KINDS = {"scores": "distance-to-mean", "networks": "layer", "papers": "nobody2030/fig1"}
+COMMANDS = [["list"], ["list", "--help"], ["run", "--help"], ["prune", "--help"], ["reproduce", "--help"]]
+NAMED = {"run": ["scores", "networks"], "prune": ["scores", "networks"], "reproduce": ["papers"]}
+CONTRACTS = {"scores": "test_each_score.py", "networks": "test_each_network.py", "papers": "test_each_item.py"}
 
 
-def name_in_metadata(folder: Path, family: str, kind: str, module: str) -> dict[str, str]:
-    """The environment in which the folder is a package of another author with one kind of a family."""
+def write_files(folder: Path, family: str) -> None:
+    for name, text in FILES[family].items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+
+
+@pytest.fixture(scope="module")
+def other_package(tmp_path_factory):
+    """The folder of a package of another author, which joins through entry points."""
+    folder = tmp_path_factory.mktemp("other")
     info = folder / "other-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[prunefield.{family}]\n{kind} = {module}\n")
-    return with_path(folder)
+    lines = []
+    for family, kind in KINDS.items():
+        write_files(folder, family)
+        lines += [f"[prunefield.{family}]", f"{kind} = {kind.replace('-', '_').replace('/', '.')}"]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+    return folder
 
 
-@pytest.fixture
-def other_package(tmp_path):
-    """The environment of a package with the score `distance-to-mean`, and the file that holds the score."""
-    (tmp_path / "distance_to_mean.py").write_text(SCORE)
-    return name_in_metadata(
-        tmp_path, "scores", "distance-to-mean", "distance_to_mean"
-    ), tmp_path / "distance_to_mean.py"
-
-
-@pytest.fixture(params=PLACES)
-def environment_with_paper(request, tmp_path):
-    """The paper `nobody2030` with one item and one claim."""
-    is_other = request.param == "in a package of its own"
-    folder = tmp_path / ("nobody2030" if is_other else "prunefield/papers/nobody2030")
-    if not is_other:
-        shutil.copytree(Path(prunefield.__file__).parent, tmp_path / "prunefield")
-    folder.mkdir()
-    (folder / "__init__.py").write_text(PAPER)
-    (folder / "fig1.py").write_text(ITEM)
-    return (
-        name_in_metadata(tmp_path, "papers", "nobody2030/fig1", "nobody2030.fig1") if is_other else with_path(tmp_path)
-    )
-
-
-@pytest.fixture(params=PLACES)
-def environment(request, tmp_path):
-    """The score `distance-to-mean`, once as a file of prunefield and once as a file of another package."""
+@pytest.fixture(scope="module", params=["in the tree", "in a package of its own"])
+def environment(request, tmp_path_factory):
+    """A score, a network and a paper, once as files of prunefield and once as those of another package."""
     if request.param == "in a package of its own":
-        return request.getfixturevalue("other_package")[0]
-    shutil.copytree(Path(prunefield.__file__).parent, tmp_path / "prunefield")
-    (tmp_path / "prunefield" / "scores" / "distance_to_mean.py").write_text(SCORE)
-    return with_path(tmp_path)
+        return with_path(request.getfixturevalue("other_package"))
+    folder = tmp_path_factory.mktemp("tree")
+    shutil.copytree(Path(prunefield.__file__).parent, folder / "prunefield")
+    for family in KINDS:
+        write_files(folder / "prunefield" / family, family)
+    return with_path(folder)
 
 
 def with_path(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{os.environ['PYTHONPATH']}"}
 
 
-@pytest.mark.parametrize("command", [["list", "scores"], ["list", "--help"], ["run", "--help"]])
+def say(environment, *command) -> str:
+    """What a command prints."""
+    whole = [sys.executable, "-m", "prunefield", *command]
+    return subprocess.run(whole, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_it_is_listed_and_in_the_help(environment, command):
-    answer = subprocess.run(
-        [sys.executable, "-m", "prunefield", *command], env=environment, capture_output=True, text=True, check=True
-    )
-    assert "distance-to-mean" in answer.stdout
+    text = say(environment, *command)
+    for family in NAMED.get(command[0], KINDS):
+        assert re.search(rf"(?<![\w-]){KINDS[family]}(?![\w-])", text)
 
 
 def test_it_can_be_used(environment):
     subprocess.run([sys.executable, "-c", USE], env=environment, check=True)
+    assert "@misc{nobody2030" in say(environment, "cite", "nobody2030")
 
 
-def ask_the_contract(environment, file="test_each_score.py", kind="distance-to-mean") -> tuple[set[str], set[str]]:
+def ask_the_contract(environment, family: str) -> tuple[set[str], set[str]]:
     """The tests of the contract that the kind passed, and those that it failed."""
-    command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "-k", kind, str(CONTRACT / file)]
+    file, kind = str(CONTRACT / CONTRACTS[family]), KINDS[family].partition("/")[0]
+    command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "-k", kind, file]
     answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     passed, failed = (
         set(re.findall(rf"^{word} \S+::(test_\w+)\[", answer.stdout, re.MULTILINE)) for word in ("PASSED", "FAILED")
@@ -139,23 +163,23 @@ def ask_the_contract(environment, file="test_each_score.py", kind="distance-to-m
     return passed, failed
 
 
-def test_it_is_held_to_the_contract(environment):
-    passed, failed = ask_the_contract(environment)
+@pytest.mark.parametrize("family", KINDS)
+def test_it_is_held_to_the_contract(environment, family):
+    passed, failed = ask_the_contract(environment, family)
     assert failed == set()
-    assert passed == set(re.findall(r"def (test_\w+)\(self, kind", (CONTRACT / "test_each_score.py").read_text()))
+    assert passed == set(re.findall(r"def (test_\w+)\(", (CONTRACT / CONTRACTS[family]).read_text()))
 
 
-def test_a_score_that_breaks_the_contract_is_found(other_package):
-    environment, source = other_package
-    source.write_text(SCORE.replace("(weight - weight.mean())", "weight.data.sub_(weight.mean())"))
-    _, failed = ask_the_contract(environment)
-    assert "test_leaves_the_net_as_it_was" in failed
-
-
-def test_a_paper_with_one_claim_is_held_to_the_contract_and_cited(environment_with_paper):
-    passed, failed = ask_the_contract(environment_with_paper, "test_each_item.py", "nobody2030")
-    assert failed == set()
-    assert passed == set(re.findall(r"def (test_\w+)\(", (CONTRACT / "test_each_item.py").read_text()))
-    command = [sys.executable, "-m", "prunefield", "cite", "nobody2030"]
-    answer = subprocess.run(command, env=environment_with_paper, capture_output=True, text=True, check=True)
-    assert "@misc{nobody2030" in answer.stdout
+@pytest.mark.parametrize(
+    ("family", "right", "wrong", "found"),
+    [
+        ("scores", "(weight - weight.mean())", "weight.data.sub_(weight.mean())", "test_leaves_the_net_as_it_was"),
+        ("networks", "classes))", "classes + 1))", "test_maps_inputs_of_its_usual_shape_to_classes"),
+    ],
+)
+def test_what_breaks_the_contract_is_found(tmp_path, other_package, family, right, wrong, found):
+    shutil.copytree(other_package, tmp_path / "other")
+    (source,) = (tmp_path / "other" / name for name in FILES[family])
+    source.write_text(source.read_text().replace(right, wrong))
+    _, failed = ask_the_contract(with_path(tmp_path / "other"), family)
+    assert found in failed

@@ -4,7 +4,7 @@
     steps = 500
     task = { kind = "nlgp", g = 3.0 }
 
-`prunefield list` shows the kinds of runs, tasks and scores.
+`prunefield list` shows the kinds of runs, tasks, networks and scores.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -26,7 +26,8 @@ def add_options(parser: ArgumentParser) -> None:
     )
     add_engine(parser)
     add_store(parser)
-    parser.epilog = "\n".join(f"{family}: {', '.join(modules(family))}" for family in ("runs", "tasks", "scores"))
+    families = ("runs", "tasks", "networks", "scores")
+    parser.epilog = "\n".join(f"{family}: {', '.join(modules(family))}" for family in families)
 
 
 def execute(args: Namespace) -> int:
