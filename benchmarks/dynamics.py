@@ -59,7 +59,7 @@ def cases() -> Iterator[Case]:
 def make_run(size: int, inits: int, batch: int, steps: int) -> Neuron:
     task = Nlgp(g=GAIN, size=size)
     task.sample(2, generator=torch.Generator())  # computes the square roots, which all runs share
-    return Neuron(task=task, inits=inits, batch=batch, steps=steps, record_every=100)
+    return Neuron(task=task, inits=inits, batch_size=batch, steps=steps, record_every=100)
 
 
 def exhaust_run(run: Neuron) -> None:
@@ -88,7 +88,7 @@ def draw_numbers(run: Neuron) -> None:
     """Draws as many numbers as the run, which uses one more batch than it has steps, for the last loss."""
     generator = torch.Generator().manual_seed(0)
     for _ in range(run.steps + 1):
-        torch.randn(run.batch, run.task.size, dtype=torch.float64, generator=generator)
+        torch.randn(run.batch_size, run.task.size, dtype=torch.float64, generator=generator)
 
 
 def train_by_numpy(steps: int) -> float:

@@ -68,7 +68,7 @@ def time_updates(update: Callable[[], object]) -> Callable[[], float]:
 
 
 def build_ours(net: FcnModule, batch: Batch, masks: dict[str, torch.Tensor]) -> Callable[[], object]:
-    endless = train(net, lambda: batch, steps=10**9, rate=RATE, mask=masks, every=1)
+    endless = train(net, lambda: batch, steps=10**9, lr=RATE, mask=masks, every=1)
     return lambda: next(endless)
 
 

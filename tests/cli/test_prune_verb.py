@@ -83,7 +83,7 @@ def answer(capsys, *options):
     "score", ["random", "magnitude", "trained-magnitude,recipe.epochs=1", "snip", "grasp", "synflow,double=true"]
 )
 def test_every_score_writes_a_mask(score, capsys):
-    found = answer(capsys, "--score", score, "--density", "0.25", "--floor", "2", "--batch", "16")
+    found = answer(capsys, "--score", score, "--density", "0.25", "--floor", "2", "--batch-size", "16")
     mask = Mask.load("mask.safetensors")
     assert sum(mask.counts().values()) == found["kept"] == 57
     assert found["weights"] == 36 + 192
@@ -203,7 +203,7 @@ def test_an_emptied_layer_is_warned_of(capsys):
         (["--shape", "4", "--density", "0.5"], "pair", "must return a tensor (examples, classes), not dict"),
         (["--shape", "4", "--density", "1/0"], "zero", "density is the kept fraction"),
         (
-            ["--shape", "4", "--density", "1/2", "--batch", "1", "--score", "snip,mode=train"],
+            ["--shape", "4", "--density", "1/2", "--batch-size", "1", "--score", "snip,mode=train"],
             "normed",
             "snip cannot score",
         ),

@@ -38,15 +38,15 @@ from prunefield.tasks.leaves import Leaves
 from prunefield.tasks.nlgp import Nlgp
 
 FIELD = {"size": 12, "lengthscales": (0.5, 1.5)}
-SHORT = {"batch": 30, "steps": 11, "record_every": 4}
+SHORT = {"batch_size": 30, "steps": 11, "record_every": 4}
 LEAVES = Leaves(side=8, count=8, largest=4, categories=3)
-PRUNING = {"task": LEAVES, "hidden": (12, 10), "steps": 30, "rewind": 7, "rounds": 2, "held_out": 40, "batch": 10}
+PRUNING = {"task": LEAVES, "hidden": (12, 10), "steps": 30, "rewind": 7, "rounds": 2, "held_out": 40, "batch_size": 10}
 IMP, FLOW = Imp(**PRUNING), Flow(task=Ising(size=10), inits=3, time=20.0, record_every=5.0, init_scale=1.0)
 IMAGES = {
     "task": {"kind": "leaves", "side": 8, "count": 10, "categories": 3},
     "images": 24,
     "net": {"kind": "resnet", "width": 4, "stages": [1, 1]},
-    "recipe": {"epochs": 2, "batch": 12},
+    "recipe": {"epochs": 2, "batch_size": 12},
     "held_out": 30,
 }
 TICKETS = Tickets.model_validate(IMAGES | {"density": 0.1, "levels": 3, "rewind": 1})
@@ -71,15 +71,15 @@ SMALL: list[Run] = [
     ),
     Pruned.model_validate(IMAGES | {"density": 0.1, "of": TICKETS, "sample": "last"}),
     Shuffles(of=TICKETS, masks=50),
-    Neuron(task=Ising(size=12), inits=3, batch=40, steps=23, record_every=5),
+    Neuron(task=Ising(size=12), inits=3, batch_size=40, steps=23, record_every=5),
     Neuron(task=Kur(**FIELD), inits=2, dtype="float32", **SHORT),
     Neuron(task=Nlgp(**FIELD), inits=2, fresh=False, **SHORT),
     FLOW,
     Flow(task=Kur(**FIELD), inits=2, time=1.0, record_every=0.09, amplifier="cubic"),
     Gradient(of=FLOW, task=Kur(size=10, lengthscales=(0.5, 1.5)), samples=16_000, times=(0.0, 20.0)),
-    Committee(task=Ising(size=12), hidden=3, inits=2, rate=1.0, **SHORT),
-    Committee(task=Kur(**FIELD), hidden=4, second="learnt", activation="relu", rate=0.5, dtype="float32", **SHORT),
-    Committee(task=Nlgp(**FIELD), hidden=2, bias=False, activation="erf", fresh=False, rate=0.5, **SHORT),
+    Committee(task=Ising(size=12), hidden=3, inits=2, lr=1.0, **SHORT),
+    Committee(task=Kur(**FIELD), hidden=4, second="learnt", activation="relu", lr=0.5, dtype="float32", **SHORT),
+    Committee(task=Nlgp(**FIELD), hidden=2, bias=False, activation="erf", fresh=False, lr=0.5, **SHORT),
     Ica(task=Kur(k=3.0, **FIELD), components=4, samples=500),
     Draws(task=Gaussian(size=9, lengthscales=(0.5, 1.0)), number=2500, seed=3),
     Sketch(dimension=3000, draws=200, tau=0.5),

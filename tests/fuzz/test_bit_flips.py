@@ -22,8 +22,8 @@ from prunefield.tasks.leaves import Leaves
 LEAVES = Leaves(side=8, count=8, largest=4, categories=3)
 RUNS = [
     Toy(steps=20),
-    Neuron(task=Ising(size=12), inits=3, batch=40, steps=23, record_every=5),
-    Imp(task=LEAVES, hidden=(12, 10), steps=30, rewind=7, rounds=2, held_out=40, batch=10),
+    Neuron(task=Ising(size=12), inits=3, batch_size=40, steps=23, record_every=5),
+    Imp(task=LEAVES, hidden=(12, 10), steps=30, rewind=7, rounds=2, held_out=40, batch_size=10),
 ]
 SAFE_POINTS_BEFORE_DEATH = 7
 OUTCOMES = ("refused", "set aside, same result", "harmless", "silently wrong")

@@ -28,7 +28,7 @@ def test_sure_answers_are_wrong_in_at_most_five_percent():
 def test_neurons_behave_as_predicted(law):
     """A neuron that learns online, at ξ = (0.3, 0.7), where sampled covariances once gave a sure and false answer."""
     task = Task.parse({**law, "lengthscales": (0.3, 0.7)})
-    run = Neuron(task=task, inits=5, steps=8000, batch=1000, record_every=8000)
+    run = Neuron(task=task, inits=5, steps=8000, batch_size=1000, record_every=8000)
     last = [record for record in run(State()) if record is not None][-1]
     local = float((1 / compute_ipr(last.tensors["weights"])).median()) < 10  # of 40 sites
     x, y = task.sample(20_000, generator=seeds.generator(0, "data"))

@@ -37,7 +37,7 @@ def results():
         return found[run]
 
     for task, seed in product(tasks, range(2)):
-        imp = Imp(task=task, hidden=(30, 12), steps=30, rewind=5, rounds=3, held_out=50, batch=10, seed=seed)
+        imp = Imp(task=task, hidden=(30, 12), steps=30, rewind=5, rounds=3, held_out=50, batch_size=10, seed=seed)
         read(Widths(of=imp, top=5))
         read(Kurtosis(of=imp, per_class=10))
     return found

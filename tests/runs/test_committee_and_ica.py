@@ -16,11 +16,11 @@ from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
 
 SMALL = {"size": 12, "lengthscales": (0.5, 1.5)}
-SHORT = {"batch": 30, "steps": 11, "record_every": 4}
+SHORT = {"batch_size": 30, "steps": 11, "record_every": 4}
 RUNS = [
-    Committee(task=Ising(size=12), hidden=3, inits=2, rate=1.0, **SHORT),
-    Committee(task=Kur(**SMALL), hidden=4, second="learnt", activation="relu", rate=0.5, dtype="float32", **SHORT),
-    Committee(task=Nlgp(**SMALL), hidden=2, bias=False, activation="erf", fresh=False, rate=0.5, **SHORT),
+    Committee(task=Ising(size=12), hidden=3, inits=2, lr=1.0, **SHORT),
+    Committee(task=Kur(**SMALL), hidden=4, second="learnt", activation="relu", lr=0.5, dtype="float32", **SHORT),
+    Committee(task=Nlgp(**SMALL), hidden=2, bias=False, activation="erf", fresh=False, lr=0.5, **SHORT),
     Ica(task=Kur(k=3.0, **SMALL), components=4, samples=500),
 ]
 
@@ -36,7 +36,7 @@ def test_settings_survive_json(run):
 
 
 def test_a_committee_of_one_relu_unit_is_the_neuron():
-    same = {"task": Nlgp(g=3.0, **SMALL), "rate": 0.05, "init_scale": 0.1, **SHORT}
+    same = {"task": Nlgp(g=3.0, **SMALL), "lr": 0.05, "init_scale": 0.1, **SHORT}
     neuron, committee = Neuron(inits=3, **same), Committee(inits=3, hidden=1, activation="relu", bias=False, **same)
     for one, other in zip(_records(neuron, State()), _records(committee, State()), strict=True):
         assert torch.allclose(one.tensors["weights"], other.tensors["weights"][:, 0], atol=1e-14)
@@ -76,25 +76,28 @@ def test_first_weights_have_the_variance_of_glorot():
 
 
 def test_a_batch_that_is_kept_makes_the_loss_fall_at_every_step():
-    run = Committee(task=Nlgp(**SMALL), hidden=4, fresh=False, rate=0.5, batch=40, steps=50, record_every=1)
+    run = Committee(task=Nlgp(**SMALL), hidden=4, fresh=False, lr=0.5, batch_size=40, steps=50, record_every=1)
     losses = [record["loss"] for record in _records(run, State())]
     assert all(later < earlier for earlier, later in pairwise(losses))
 
 
 @pytest.mark.parametrize("activation", ["relu", "sigmoid"])
 def test_a_rate_that_blows_up_says_where(activation):
-    run = Committee(task=Ising(size=12), activation=activation, second="learnt", rate=1e4, batch=20, record_every=1)
+    run = Committee(task=Ising(size=12), activation=activation, second="learnt", lr=1e4, batch_size=20, record_every=1)
     records = []
-    with pytest.raises(
-        RunError, match=r"committee on Ising became non-finite at step \d+; lower the rate \(it is 10000"
-    ):
+    with pytest.raises(RunError, match=r"committee on Ising became non-finite at step \d+; lower lr \(it is 10000"):
         records.extend(run(State()))  # keeps what came before
     assert all(isfinite(record["loss"]) and isfinite(record["ipr"]) for record in records)
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [({"hidden": 0}, "hidden"), ({"batch": 0}, "batch"), ({"activation": "tanh"}, "activation"), ({"rate": 0}, "rate")],
+    [
+        ({"hidden": 0}, "hidden"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"activation": "tanh"}, "activation"),
+        ({"lr": 0}, "lr"),
+    ],
 )
 def test_bad_settings_are_refused(wrong, message):
     with pytest.raises(UsageError, match=f"committee: {message}"):

@@ -19,7 +19,7 @@ from prunefield.tasks.kur import Kur
 from prunefield.tasks.leaves import Leaves
 
 TASK = Leaves(side=6, count=8, largest=3, categories=2)
-IMP = Imp(task=TASK, hidden=(5, 4), steps=30, rewind=7, rounds=3, held_out=40, batch=10)
+IMP = Imp(task=TASK, hidden=(5, 4), steps=30, rewind=7, rounds=3, held_out=40, batch_size=10)
 RUNS = [
     Components(task=TASK, components=6, samples=200, iterations=50),
     Greedy(of=IMP, scored=30, per_class=20, top=3, parts=2),

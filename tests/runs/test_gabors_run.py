@@ -18,7 +18,7 @@ IMP = Imp(
     rewind=7,
     rounds=2,
     held_out=60,
-    batch=10,
+    batch_size=10,
 )
 
 

@@ -17,7 +17,7 @@ from prunefield.tasks import draw_balanced
 from prunefield.tasks.leaves import Leaves
 
 TASK = Leaves(side=8, count=8, largest=4, categories=3)
-SMALL = {"task": TASK, "hidden": (12, 10), "steps": 50, "rewind": 7, "rounds": 3, "held_out": 60, "batch": 10}
+SMALL = {"task": TASK, "hidden": (12, 10), "steps": 50, "rewind": 7, "rounds": 3, "held_out": 60, "batch_size": 10}
 
 
 def finish(run, state=None):

@@ -10,7 +10,7 @@ from prunefield.runs.imp import Imp
 from prunefield.tasks.leaves import Leaves
 
 TASK = Leaves(side=8, count=30, largest=4, margin=1, categories=3)
-SMALL = {"task": TASK, "hidden": (12, 10), "steps": 40, "rewind": 5, "rounds": 2, "held_out": 60, "batch": 10}
+SMALL = {"task": TASK, "hidden": (12, 10), "steps": 40, "rewind": 5, "rounds": 2, "held_out": 60, "batch_size": 10}
 
 
 def finish(run, state=None):
@@ -79,7 +79,7 @@ def test_rewinding_to_step_zero_goes_back_to_the_first_weights():
 
 @pytest.mark.parametrize("batch_norm", [False, True])
 def test_training_that_runs_away_stops_with_one_line(batch_norm):
-    run = Imp(batch_norm=batch_norm, **{**SMALL, "rate": 1e30})
+    run = Imp(batch_norm=batch_norm, **{**SMALL, "lr": 1e30})
     with pytest.raises(RunError, match=r"learning rate below 1e\+30 may help") as caught:
         finish(run)
     assert "\n" not in str(caught.value)

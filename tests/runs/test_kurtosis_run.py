@@ -13,7 +13,7 @@ from prunefield.tasks import draw_balanced
 from prunefield.tasks.leaves import Leaves
 
 TASK = Leaves(side=8, count=8, largest=4, categories=3)
-SMALL = {"task": TASK, "hidden": (12, 10), "steps": 40, "rewind": 7, "rounds": 2, "held_out": 60, "batch": 10}
+SMALL = {"task": TASK, "hidden": (12, 10), "steps": 40, "rewind": 7, "rounds": 2, "held_out": 60, "batch_size": 10}
 
 
 @pytest.mark.parametrize("batch_norm", [False, True])

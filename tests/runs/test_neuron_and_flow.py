@@ -14,9 +14,9 @@ from prunefield.tasks.nlgp import Nlgp
 
 SMALL = {"size": 12, "lengthscales": (0.5, 1.5)}
 RUNS = [
-    Neuron(task=Ising(size=12), inits=3, batch=40, steps=23, record_every=5),
-    Neuron(task=Kur(**SMALL), inits=2, batch=30, steps=12, record_every=4, dtype="float32"),
-    Neuron(task=Nlgp(**SMALL), inits=2, batch=30, steps=9, record_every=4, fresh=False),
+    Neuron(task=Ising(size=12), inits=3, batch_size=40, steps=23, record_every=5),
+    Neuron(task=Kur(**SMALL), inits=2, batch_size=30, steps=12, record_every=4, dtype="float32"),
+    Neuron(task=Nlgp(**SMALL), inits=2, batch_size=30, steps=9, record_every=4, fresh=False),
     Flow(task=Nlgp(g=3.0, **SMALL), inits=2, time=2.0, record_every=0.09),
     Flow(task=Kur(**SMALL), inits=2, time=1.0, record_every=0.25, amplifier="cubic"),
 ]
@@ -36,7 +36,7 @@ def test_records_come_on_schedule_and_start_where_the_flow_starts():
 
 
 def test_a_step_is_the_one_that_autograd_takes():
-    run = Neuron(task=Nlgp(**SMALL), inits=2, batch=50, steps=1, record_every=1, init_scale=0.5)
+    run = Neuron(task=Nlgp(**SMALL), inits=2, batch_size=50, steps=1, record_every=1, init_scale=0.5)
     first, second = _records(run, State())
     x, y = run.task.sample(50, generator=State().generator(0, "data"), dtype=torch.float64)  # pyright: ignore
     w = first.tensors["weights"].clone().requires_grad_()
@@ -54,7 +54,7 @@ def test_early_in_training_a_large_batch_follows_the_flow(task, error):
     # For a Gaussian Eq. 5 is exact and only the noise of the batch is left, otherwise it is right as N grows.
     # The first weights are large, so that a step of 0.01 is short.
     settings = {"task": task, "inits": 3, "init_scale": 0.3}
-    neuron = Neuron(**settings, rate=0.01, batch=4000, steps=100, record_every=100)
+    neuron = Neuron(**settings, lr=0.01, batch_size=4000, steps=100, record_every=100)
     flow = Flow(**settings, time=1.0, record_every=1.0)
     (start, seen), (_, expected) = (
         [record.tensors["weights"] for record in _records(run, State())] for run in (neuron, flow)
@@ -65,7 +65,7 @@ def test_early_in_training_a_large_batch_follows_the_flow(task, error):
 
 def test_one_batch_kept_is_plain_gradient_descent_whose_loss_falls_in_every_step():
     task = Nlgp(size=8, lengthscales=(0.5, 1.0))
-    run = Neuron(task=task, inits=2, fresh=False, batch=60, rate=0.02, steps=80, record_every=1, init_scale=1.0)
+    run = Neuron(task=task, inits=2, fresh=False, batch_size=60, lr=0.02, steps=80, record_every=1, init_scale=1.0)
     records = _records(run, State())
     x, y = task.sample(60, generator=seeds.generator(run.seed, "data"), dtype=torch.float64)
     w = first_weights(run.seed, 2, 8, 1.0).requires_grad_()
@@ -74,15 +74,15 @@ def test_one_batch_kept_is_plain_gradient_descent_whose_loss_falls_in_every_step
         losses = ((x @ w.T).relu() - y[:, None]).square().mean(0)
         assert torch.allclose(record.tensors["loss"], losses.detach(), rtol=0, atol=1e-12)
         (gradient,) = torch.autograd.grad(losses.sum(), w)
-        w = (w - run.rate * gradient).detach().requires_grad_()
+        w = (w - run.lr * gradient).detach().requires_grad_()
     path = torch.stack([record.tensors["loss"] for record in records])
     assert (path.diff(dim=0) < 0).all()
     assert run.seconds() < run.model_copy(update={"fresh": True}).seconds()
 
 
 def test_a_rate_that_blows_up_says_where():
-    run = Neuron(task=Ising(size=12), rate=1e6, batch=20, steps=200, record_every=50)
-    with pytest.raises(RunError, match=r"Ising became non-finite at step \d+; lower the rate \(it is 1e\+06\)"):
+    run = Neuron(task=Ising(size=12), lr=1e6, batch_size=20, steps=200, record_every=50)
+    with pytest.raises(RunError, match=r"Ising became non-finite at step \d+; lower lr \(it is 1e\+06\)"):
         _records(run, State())
 
 

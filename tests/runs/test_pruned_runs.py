@@ -19,7 +19,7 @@ BASE = {
     "task": {"kind": "leaves", "side": 8, "count": 10, "categories": 3},
     "images": 24,
     "net": {"kind": "resnet", "width": 4, "stages": [1, 1]},
-    "recipe": {"epochs": 2, "batch": 12},
+    "recipe": {"epochs": 2, "batch_size": 12},
     "held_out": 30,
 }
 TICKETS = Tickets.model_validate(BASE | {"density": 0.1, "levels": 3, "rewind": 1})

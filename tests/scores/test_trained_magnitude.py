@@ -16,7 +16,7 @@ from prunefield.scores.trained_magnitude import TrainedMagnitude
 from prunefield.tasks import Batch
 from prunefield.training.recipe import Recipe
 
-RECIPE = Recipe(epochs=6, rate=0.3, momentum=0.8, nesterov=True, drops=(0.5,), weight_decay=1e-3, pad=0, flip=False)
+RECIPE = Recipe(epochs=6, lr=0.3, momentum=0.8, nesterov=True, milestones=(0.5,), weight_decay=1e-3, pad=0, flip=False)
 SCORE = TrainedMagnitude(recipe=RECIPE)
 
 
@@ -81,5 +81,5 @@ def test_without_data_or_with_too_large_a_rate_one_line_says_so(net, batches):
     with pytest.raises(UsageError, match="needs data, and there are no examples"):
         SCORE(net, generator=generator(0, "s"))
     with pytest.raises(RunError, match="a learning rate below 1e\\+200 may help"), torch.no_grad():
-        TrainedMagnitude(recipe=Recipe(rate=1e200))(net, batches, generator=generator(0, "s"))
+        TrainedMagnitude(recipe=Recipe(lr=1e200))(net, batches, generator=generator(0, "s"))
     assert all(torch.equal(before[name], tensor) for name, tensor in net.state_dict().items())

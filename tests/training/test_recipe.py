@@ -38,7 +38,9 @@ def test_sgd_is_the_written_formula(nesterov):
     """v ← μv + g + λw, w ← w − η(v, or with Nesterov g + λw + μv)."""
     x, y = torch.tensor([[1.0, -2.0], [0.5, 1.0], [2.0, 0.0]]), torch.tensor([0, 1, 1])
     net = nn.Linear(2, 2, bias=False).double()
-    recipe = Recipe(epochs=6, batch=3, drops=(0.5,), factor=0.5, nesterov=nesterov, weight_decay=0.1, warmup=2)
+    recipe = Recipe(
+        epochs=6, batch_size=3, milestones=(0.5,), factor=0.5, nesterov=nesterov, weight_decay=0.1, warmup=2
+    )
     w, v = net.weight.detach().clone(), torch.zeros(2, 2, dtype=torch.float64)
     for step, (_, loss) in enumerate(
         recipe.train(net, Examples(x.double(), y), mask=Mask({}), keep=fresh, seed=0, names=("a",))
@@ -60,7 +62,7 @@ def test_each_epoch_sees_every_example_once(examples):
             seen.append(rows)
             return super().take(rows)
 
-    recipe = Recipe(epochs=2, batch=5)
+    recipe = Recipe(epochs=2, batch_size=5)
     steps = [step for step, _ in recipe.train(build(), Spy(examples.x, examples.y), mask=Mask({}), keep=fresh, seed=0)]
     assert steps == list(range(1, 11)) == list(range(1, recipe.steps(22) + 1))
     assert sorted(len(rows) for rows in seen[:5]) == [4, 4, 4, 5, 5]
@@ -71,7 +73,7 @@ def test_each_epoch_sees_every_example_once(examples):
 
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
 def test_it_resumes_with_the_same_bits_and_pruned_weights_stay_zero(optimiser, examples):
-    recipe = Recipe(epochs=2, batch=6, optimiser=optimiser, rate=0.01)
+    recipe = Recipe(epochs=2, batch_size=6, optimizer=optimiser, lr=0.01)
     mask = Mask({"head.weight": torch.rand(4, 8, generator=torch.Generator().manual_seed(3)) < 0.5})
 
     def train(net, buffers, start=0):

@@ -32,7 +32,7 @@ def test_it_is_plain_sgd(batch_norm):
         functional.cross_entropy(theirs(x), y).backward()
         optimiser.step()
     feed = iter(batches)
-    assert list(train(ours, lambda: next(feed), steps=30, rate=0.1, every=20)) == [20, 30]
+    assert list(train(ours, lambda: next(feed), steps=30, lr=0.1, every=20)) == [20, 30]
     for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(mine, other)
 
@@ -42,7 +42,7 @@ def test_pruned_weights_are_zero_at_every_step_and_the_others_move():
     start = net.layers[0].weight.detach().clone()
     masks = {name: torch.rand(p.shape, generator=generator(1, name)) < 0.5 for name, p in net.named_parameters()}
     feed = iter(batches)
-    for _ in train(net, lambda: next(feed), steps=30, rate=0.1, mask=masks, every=1):
+    for _ in train(net, lambda: next(feed), steps=30, lr=0.1, mask=masks, every=1):
         assert all(not parameter[~masks[name]].any() for name, parameter in net.named_parameters())
     kept = masks["layers.0.weight"]
     assert (net.layers[0].weight != start)[kept].float().mean() > 0.9
@@ -52,9 +52,9 @@ def test_stopping_and_going_on_changes_no_bit():
     whole, batches = make(True)
     parts, _ = make(True)
     feed, other = iter(batches), iter(batches)
-    list(train(whole, lambda: next(feed), steps=30, rate=0.1))
+    list(train(whole, lambda: next(feed), steps=30, lr=0.1))
     for start, end in ((0, 7), (7, 7), (7, 30)):
-        list(train(parts, lambda: next(other), steps=end, rate=0.1, start=start))
+        list(train(parts, lambda: next(other), steps=end, lr=0.1, start=start))
     for name, tensor in whole.state_dict().items():
         assert torch.equal(tensor, parts.state_dict()[name])
 
@@ -64,13 +64,13 @@ def test_a_loss_that_is_no_number_names_its_step():
     batches[4].x.fill_(float("inf"))
     feed = iter(batches)
     with pytest.raises(RunError, match=r"the loss is nan at step 5; .*0\.1"):
-        list(train(net, lambda: next(feed), steps=30, rate=0.1))
+        list(train(net, lambda: next(feed), steps=30, lr=0.1))
 
 
 def test_weights_that_run_away_in_the_last_step_are_told():
     net, batches = make()
     with pytest.raises(RunError, match=r"a weight is not finite after step 1; .*3e\+38"):
-        list(train(net, lambda: Batch(1e3 * batches[0].x, batches[0].y), steps=1, rate=3e38))
+        list(train(net, lambda: Batch(1e3 * batches[0].x, batches[0].y), steps=1, lr=3e38))
 
 
 def test_any_module_can_be_trained_and_stays_pruned():
@@ -89,7 +89,7 @@ def test_any_module_can_be_trained_and_stays_pruned():
         theirs[0].weight.grad *= masks["0.weight"]
         optimiser.step()
     feed = iter(batches)
-    list(train(ours, lambda: next(feed), steps=30, rate=0.1, mask=masks))
+    list(train(ours, lambda: next(feed), steps=30, lr=0.1, mask=masks))
     for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(mine, other)
 

@@ -36,8 +36,8 @@ class Committee(Run):
     bias: bool = Field(default=True, description="whether the hidden units have trainable biases")
     second: Literal["fixed", "learnt"] = Field(default="fixed", description="second layer: 1/K, or trained")
     init_scale: float = Field(default=0.1, gt=0, description="variance of the initial weights: init_scale·2/(N+K)")
-    rate: float = Field(default=100.0, gt=0, description="the learning rate τ; gradients are of the order of 1/K")
-    batch: int = Field(default=1000, ge=1, description="examples per step")
+    lr: float = Field(default=100.0, gt=0, description="the learning rate τ; gradients are of the order of 1/K")
+    batch_size: int = Field(default=1000, ge=1, description="examples per step")
     fresh: bool = Field(default=True, description="draw a new batch for each step; otherwise reuse one batch")
     steps: int = Field(default=5000, ge=1, description="number of steps")
     record_every: int = Field(default=100, ge=1, description="steps between records; the last step is always recorded")
@@ -56,11 +56,11 @@ class Committee(Run):
             if not bool(loss.isfinite().all() and nets.weights.square().sum().isfinite()):
                 raise RunError(
                     f"the loss or the weights of the committee on {self.task.title} became non-finite at step {step};"
-                    f" lower the rate (it is {self.rate:g})"
+                    f" lower lr (it is {self.lr:g})"
                 )
             record = self._record(step, nets, loss) if step % self.record_every == 0 or step == self.steps else None
             for name in self._learning():
-                getattr(nets, name).sub_(getattr(gradient, name), alpha=self.rate)
+                getattr(nets, name).sub_(getattr(gradient, name), alpha=self.lr)
             state.values["step"] = step + 1
             state.done = (step + 1) / (self.steps + 1)
             yield record
@@ -77,7 +77,7 @@ class Committee(Run):
         return Nets(*(part.to(dtype) for part in parts))
 
     def _draw(self, generator: torch.Generator, state: State) -> tuple[Tensor, Tensor]:
-        x, y = self.task.sample(self.batch, generator=generator, dtype=DTYPES[self.dtype])
+        x, y = self.task.sample(self.batch_size, generator=generator, dtype=DTYPES[self.dtype])
         return x.to(state.device), y.to(state.device)
 
     def _learning(self) -> list[str]:
@@ -86,7 +86,7 @@ class Committee(Run):
 
     def _record(self, step: int, nets: Nets, loss: Tensor) -> Record:
         ipr = compute_ipr(nets.weights)
-        values = {"step": step, "time": step * self.rate, "loss": float(loss.mean()), "ipr": float(ipr.mean())}
+        values = {"step": step, "time": step * self.lr, "loss": float(loss.mean()), "ipr": float(ipr.mean())}
         learnt = {name: getattr(nets, name).cpu().clone() for name in self._learning()}
         return Record(values, {**learnt, "loss": loss.cpu(), "ipr": ipr.cpu()})
 
@@ -95,5 +95,5 @@ class Committee(Run):
         # example and hidden unit 25 ns and 0.3 ns for each site.
         size, units = self.task.sites, self.inits * self.hidden
         draws = (self.steps + 1) if self.fresh else 1
-        learning = (self.steps + 1) * (3e-4 + self.batch * units * (2.5e-8 + 3e-10 * size))
-        return learning + draws * self.batch * size * 6.5e-8
+        learning = (self.steps + 1) * (3e-4 + self.batch_size * units * (2.5e-8 + 3e-10 * size))
+        return learning + draws * self.batch_size * size * 6.5e-8

@@ -67,8 +67,8 @@ class Imp(Run):
     retrain: Literal["full", "rest"] = Field(
         default="full", description="later rounds take T steps (full), or T − rewind as in Sec. 2.1 (rest)"
     )
-    batch: int = Field(default=40, ge=2, description="images per step")
-    rate: float = Field(default=0.1, gt=0, description="learning rate")
+    batch_size: int = Field(default=40, ge=2, description="images per step")
+    lr: float = Field(default=0.1, gt=0, description="learning rate")
     rounds: int = Field(default=10, ge=1, le=255, description="number of pruning rounds")
     fraction: float = Field(
         default=0.3, gt=0, lt=1, description="fraction of the remaining entries that each round removes"
@@ -112,7 +112,7 @@ class Imp(Run):
         products = 3 * sum(weights) - (0 if self.batch_norm else weights[0])
         features = sum(self.widths[:-1]) if self.batch_norm else 0
         drawn = 8e-9 * self.widths[0]
-        step = 3e-4 + self.batch * ((0 if self.images else drawn) + 3.2e-11 * products + 6e-9 * features)
+        step = 3e-4 + self.batch_size * ((0 if self.images else drawn) + 3.2e-11 * products + 6e-9 * features)
         return (step * self.steps + 8e-8 * sum(weights)) * self.rounds + drawn * (self.images or 0) + 0.5
 
     def __call__(self, state: State) -> Iterator[Record | None]:
@@ -131,7 +131,7 @@ class Imp(Run):
         def train_round(n: int) -> Iterator[int]:
             for goal in self._goals(n):
                 start = place.setdefault("step", 0)
-                yield from train(net, draw, steps=goal, rate=self.rate, mask=imp.mask, start=start)
+                yield from train(net, draw, steps=goal, lr=self.lr, mask=imp.mask, start=start)
 
         def describe_round(n: int) -> Record:
             scores = (None, None) if n == self.rounds else (accuracy(net, test), accuracy(net, seen))
@@ -165,9 +165,9 @@ class Imp(Run):
     def _draw(self, reused: Batch | None, images: torch.Generator, labels: torch.Generator) -> Batch:
         """The next batch of the training."""
         if reused is not None:
-            chosen = torch.randint(len(reused.y), (self.batch,), generator=images)
+            chosen = torch.randint(len(reused.y), (self.batch_size,), generator=images)
             return Batch(reused.x[chosen], reused.y[chosen])
-        return self._relabel(self.task.sample(self.batch, generator=images), labels)
+        return self._relabel(self.task.sample(self.batch_size, generator=images), labels)
 
     def _reused(self) -> Batch | None:
         """The images that are reused, if any."""
@@ -184,7 +184,7 @@ class Imp(Run):
     def _first(self, reused: Batch | None) -> Batch:
         """The images of the first batches, about `held_out` of them."""
         streams = [seeds.generator(self.seed, name) for name in STREAMS]
-        count = min(self.steps, math.ceil(self.held_out / self.batch))
+        count = min(self.steps, math.ceil(self.held_out / self.batch_size))
         batches = [self._draw(reused, *streams) for _ in range(count)]
         return Batch(torch.cat([batch.x for batch in batches]), torch.cat([batch.y for batch in batches]))
 

@@ -23,15 +23,15 @@ class Neuron(Run):
 
     Each step uses a new batch, as in the paper, or all steps the same one; all `inits` neurons see the same batches and
     are independent of each other. A record holds `weights` (inits, N) before its step, and `loss` and `ipr` (inits,);
-    its time is steps × rate.
+    its time is steps × lr.
     """
 
     task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
     seed: int = Field(default=0, ge=0, description="seed of the initial weights and the data")
     inits: int = Field(default=8, ge=1, description="number of initialisations trained in parallel")
     init_scale: float = Field(default=1e-3, gt=0, description="variance of the initial weights: init_scale·2/(N+1)")
-    rate: float = Field(default=0.05, gt=0, description="the learning rate τ")
-    batch: int = Field(default=500, ge=1, description="examples per step")
+    lr: float = Field(default=0.05, gt=0, description="the learning rate τ")
+    batch_size: int = Field(default=500, ge=1, description="examples per step")
     fresh: bool = Field(default=True, description="draw a new batch for each step; otherwise reuse one batch")
     steps: int = Field(default=2000, ge=1, description="number of steps")
     record_every: int = Field(default=10, ge=1, description="steps between records; the last step is always recorded")
@@ -51,28 +51,28 @@ class Neuron(Run):
             loss = error.square().mean(0)
             if not bool(loss.isfinite().all()):
                 raise RunError(
-                    f"the loss of the neuron on {task.title} became non-finite at step {step}; lower the rate"
-                    f" (it is {self.rate:g})"
+                    f"the loss of the neuron on {task.title} became non-finite at step {step}; lower lr"
+                    f" (it is {self.lr:g})"
                 )
             record = self._record(step, w, loss) if step % self.record_every == 0 or step == self.steps else None
-            w -= (2 * self.rate / self.batch) * ((error * (before > 0)).T @ x)
+            w -= (2 * self.lr / self.batch_size) * ((error * (before > 0)).T @ x)
             state.values["step"] = step + 1
             state.done = (step + 1) / (self.steps + 1)
             yield record
 
     def _draw(self, generator: torch.Generator, state: State) -> tuple[Tensor, Tensor]:
-        x, y = self.task.sample(self.batch, generator=generator, dtype=DTYPES[self.dtype])
+        x, y = self.task.sample(self.batch_size, generator=generator, dtype=DTYPES[self.dtype])
         return x.to(state.device), y.to(state.device)
 
     def _record(self, step: int, w: Tensor, loss: Tensor) -> Record:
         ipr = compute_ipr(w)
-        values = {"step": step, "time": step * self.rate, "loss": float(loss.mean()), "ipr": float(ipr.mean())}
+        values = {"step": step, "time": step * self.lr, "loss": float(loss.mean()), "ipr": float(ipr.mean())}
         return Record(values, {"weights": w.cpu().clone(), "loss": loss.cpu(), "ipr": ipr.cpu()})
 
     def seconds(self) -> float:
         # Measured on one core with 40 sites: 0.2 ms a step and, for each value of a batch, 40 to 75 ns to draw it
         # (Ising is the fastest, Kur the slowest) and 0.3 ns for each neuron.
-        values, draws = self.batch * self.task.sites, self.steps + 1 if self.fresh else 1
+        values, draws = self.batch_size * self.task.sites, self.steps + 1 if self.fresh else 1
         return (self.steps + 1) * (2e-4 + values * 3e-10 * self.inits) + draws * values * 5.5e-8
 
 

@@ -44,7 +44,7 @@ class TrainedMagnitude(Score):
     """
 
     recipe: Recipe = Field(
-        default=Recipe(epochs=20, drops=(), pad=0, flip=False),
+        default=Recipe(epochs=20, milestones=(), pad=0, flip=False),
         description="the training recipe; by default 20 epochs without augmentation, at a constant learning rate",
     )
 

@@ -22,10 +22,10 @@ def fits(net: nn.Module) -> TypeGuard[FcnModule]:
 
 
 @torch.no_grad()
-def descend_(net: FcnModule, x: Tensor, y: Tensor, rate: float) -> float:
-    """Takes θ ← θ − rate·∇L in training mode and returns the cross-entropy L of (n, inputs) and labels (n,).
+def descend_(net: FcnModule, x: Tensor, y: Tensor, lr: float) -> float:
+    """Takes θ ← θ − lr·∇L in training mode and returns the cross-entropy L of (n, inputs) and labels (n,).
 
-    A gradient of weights is never stored: W ← W − rate·gᵀh is one product, added in place. If L is not finite, no
+    A gradient of weights is never stored: W ← W − lr·gᵀh is one product, added in place. If L is not finite, no
     parameter changes.
 
     >>> from prunefield.networks.fcn import Fcn
@@ -54,10 +54,10 @@ def descend_(net: FcnModule, x: Tensor, y: Tensor, rate: float) -> float:
     back /= len(y)
     for index, (norm, layer) in reversed(list(enumerate(blocks))):
         below = back @ layer.weight if index or norm is not None else back
-        layer.weight.addmm_(back.T, fed[index], alpha=-rate)
-        layer.bias.sub_(back.sum(0), alpha=rate)
+        layer.weight.addmm_(back.T, fed[index], alpha=-lr)
+        layer.bias.sub_(back.sum(0), alpha=lr)
         if norm is not None:
-            _normalise_back_(norm, below, *units.pop(), rate)
+            _normalise_back_(norm, below, *units.pop(), lr)
         if index:
             back = below.mul_(inputs[index] > 0)
     return loss
@@ -74,9 +74,9 @@ def _normalise(norm: Norm, x: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
     return (unit, slope), torch.addcmul(norm.bias, unit, norm.weight)
 
 
-def _normalise_back_(norm: Norm, back: Tensor, unit: Tensor, slope: Tensor, rate: float) -> None:
+def _normalise_back_(norm: Norm, back: Tensor, unit: Tensor, slope: Tensor, lr: float) -> None:
     """Turns the gradient g of the output into γ/√(v + ε)·(g − mean g − u·mean(g⊙u)), that of x; steps γ and β."""
     shift, stretch = back.sum(0), (back * unit).sum(0)
     back.sub_(shift, alpha=1 / len(back)).addcmul_(unit, stretch, value=-1 / len(back)).mul_(slope * norm.weight)
-    norm.weight.sub_(stretch, alpha=rate)
-    norm.bias.sub_(shift, alpha=rate)
+    norm.weight.sub_(stretch, alpha=lr)
+    norm.bias.sub_(shift, alpha=lr)

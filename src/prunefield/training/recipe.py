@@ -22,17 +22,17 @@ Keep = Callable[[str, Callable[[], Tensor]], Tensor]  # as `State.tensor`
 
 
 class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """SGD with momentum, batches of 128, rate 0.1, a tenth of it after 1/2 and 3/4 of the training: bar2023, Sec. 8.
+    """SGD with momentum, batches of 128, lr 0.1, a tenth of it after 1/2 and 3/4 of the training: bar2023, Sec. 8.
 
     An epoch is a new permutation of all examples, split into batches of nearly equal size, so that none is tiny. The
     order and the augmentation of a step come from streams that depend only on the seed, names and step.
     """
 
     epochs: int = Field(default=160, ge=0, description="number of times each example is seen")
-    batch: int = Field(default=128, ge=2, description="maximum number of examples per step")
-    optimiser: Literal["sgd", "adam"] = Field(default="sgd", description="the update rule")
-    rate: float = Field(default=0.1, gt=0, description="initial learning rate")
-    drops: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
+    batch_size: int = Field(default=128, ge=2, description="maximum number of examples per step")
+    optimizer: Literal["sgd", "adam"] = Field(default="sgd", description="the update rule")
+    lr: float = Field(default=0.1, gt=0, description="initial learning rate")
+    milestones: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
         default=(0.5, 0.75), description="fractions of the epochs after which the learning rate drops"
     )
     factor: float = Field(default=0.1, gt=0, le=1, description="factor by which the learning rate drops")
@@ -47,39 +47,39 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
     @model_validator(mode="after")
     def _check_nesterov(self) -> "Recipe":
-        if self.nesterov and not (self.optimiser == "sgd" and self.momentum):
-            raise UsageError("nesterov needs the optimiser sgd with momentum above 0")
+        if self.nesterov and not (self.optimizer == "sgd" and self.momentum):
+            raise UsageError("nesterov needs the optimizer sgd with momentum above 0")
         return self
 
     def steps(self, examples: int) -> int:
         """The number of steps in all epochs."""
-        return self.epochs * math.ceil(examples / self.batch)
+        return self.epochs * math.ceil(examples / self.batch_size)
 
-    def rate_at(self, step: int, each: int) -> float:
-        """The rate of step 0, 1, … where an epoch has `each` steps.
+    def lr_at(self, step: int, each: int) -> float:
+        """The learning rate of step 0, 1, … where an epoch has `each` steps.
 
-        >>> [round(Recipe().rate_at(epoch * 391, 391), 6) for epoch in (0, 79, 80, 120)]
+        >>> [round(Recipe().lr_at(epoch * 391, 391), 6) for epoch in (0, 79, 80, 120)]
         [0.1, 0.1, 0.01, 0.001]
         """
-        passed = sum(step // each >= round(drop * self.epochs) for drop in self.drops)
-        return self.rate * self.factor**passed * min(1.0, (step + 1) / (self.warmup or 1))
+        passed = sum(step // each >= round(drop * self.epochs) for drop in self.milestones)
+        return self.lr * self.factor**passed * min(1.0, (step + 1) / (self.warmup or 1))
 
-    def optimise(self, net: nn.Module, keep: Keep) -> torch.optim.Optimizer:
-        """The optimiser, whose buffers `keep` knows by name, so that they can be saved and come back."""
+    def make_optimizer(self, net: nn.Module, keep: Keep) -> torch.optim.Optimizer:
+        """The optimizer, whose buffers `keep` knows by name, so that they can be saved and come back."""
         pairs, decay = list(net.named_parameters()), self.weight_decay
         parameters = [parameter for _, parameter in pairs]
-        if self.optimiser == "adam":
-            found = torch.optim.Adam(parameters, self.rate, weight_decay=decay, fused=True)
+        if self.optimizer == "adam":
+            found = torch.optim.Adam(parameters, self.lr, weight_decay=decay, fused=True)
             names = ("exp_avg", "exp_avg_sq")
         else:
             found = torch.optim.SGD(
-                parameters, self.rate, self.momentum, weight_decay=decay, nesterov=self.nesterov, fused=True
+                parameters, self.lr, self.momentum, weight_decay=decay, nesterov=self.nesterov, fused=True
             )
             names = ("momentum_buffer",)
         for name, parameter in pairs:
             start = lambda parameter=parameter: torch.zeros_like(parameter)  # noqa: E731
             found.state[parameter] = {part: keep(f"{part}:{name}", start) for part in names}
-            if self.optimiser == "adam":
+            if self.optimizer == "adam":
                 found.state[parameter]["step"] = keep(f"step:{name}", lambda: torch.zeros(()))
         return found
 
@@ -102,14 +102,14 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         `keep` hold the complete state.
 
         >>> examples = Examples(torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1]))
-        >>> net, recipe = nn.Linear(1, 2), Recipe(epochs=30, drops=(), pad=0, flip=False)
+        >>> net, recipe = nn.Linear(1, 2), Recipe(epochs=30, milestones=(), pad=0, flip=False)
         >>> losses = [loss for _, loss in recipe.train(net, examples, mask=Mask({}), keep=lambda _, new: new(), seed=0)]
         >>> losses[-1] < losses[0]
         True
         """
-        optimiser = self.optimise(net, keep)
-        mask.hold_(net, optimiser)
-        each = math.ceil(len(examples.y) / self.batch)
+        optimizer = self.make_optimizer(net, keep)
+        mask.hold_(net, optimizer)
+        each = math.ceil(len(examples.y) / self.batch_size)
         net.train()
         order: tuple[Tensor, ...] = ()
         for step in range(start, self.epochs * each):
@@ -121,12 +121,12 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
             if isinstance(x, Tensor) and x.ndim == 4 and (self.pad or self.flip):
                 stream = seeds.generator(seed, *names, "augment", step)
                 x = augment(x, pad=self.pad, flip=self.flip, black=examples.black, generator=stream)
-            optimiser.param_groups[0]["lr"] = self.rate_at(step, each)
-            optimiser.zero_grad()
+            optimizer.param_groups[0]["lr"] = self.lr_at(step, each)
+            optimizer.zero_grad()
             found = functional.cross_entropy(net(x), y) if loss is None else loss(net, Batch(x, y))
-            check_loss(value := found.item(), step + 1, self.rate)
+            check_loss(value := found.item(), step + 1, self.lr)
             found.backward()
-            optimiser.step()
+            optimizer.step()
             yield step + 1, value
 
 

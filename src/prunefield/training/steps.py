@@ -1,9 +1,9 @@
 """Plain stochastic gradient descent of a classifier whose pruned weights stay exactly zero, as redman2025 trains.
 
 There are two training loops. This one takes a number of steps on batches that are drawn as it goes, with a constant
-rate and nothing to remember but the weights, so that a step of a fully connected net can be written by hand. The other
-one, `Recipe.train`, goes through a fixed set of examples in epochs, as bar2023 does, with torch's optimizers, their
-buffers, a schedule and augmentation. They share what they do with a mask (`Mask`) and with a loss (`check_loss`).
+learning rate and nothing to remember but the weights, so that a step of a fully connected net can be written by hand.
+The other one, `Recipe.train`, goes through a fixed set of examples in epochs, as bar2023 does, with torch's optimizers,
+their buffers, a schedule and augmentation. They share what they do with a mask (`Mask`) and a loss (`check_loss`).
 """
 
 import math
@@ -25,19 +25,19 @@ def train(
     draw: Callable[[], Batch],
     *,
     steps: int,
-    rate: float,
+    lr: float,
     mask: Mapping[str, Tensor] | None = None,
     start: int = 0,
     every: int = 20,
 ) -> Iterator[int]:
-    """Takes the steps start + 1, …, `steps` of θ ← m⊙(θ − rate·∇L) with cross-entropy L on batches from `draw`.
+    """Takes the steps start + 1, …, `steps` of θ ← m⊙(θ − lr·∇L) with cross-entropy L on batches from `draw`.
 
     The mask m is applied before the first step, too. Yields the number of steps taken, after every `every` steps and at
     the end; at that point the net and the stream behind `draw` hold the complete state. An `FcnModule` is
     differentiated by hand (`descent.descend_`), any other module by autograd.
 
     >>> net, x = nn.Linear(1, 2), torch.tensor([[-1.0], [1.0]])
-    >>> list(train(net, lambda: Batch(x, torch.tensor([0, 1])), steps=50, rate=1.0))
+    >>> list(train(net, lambda: Batch(x, torch.tensor([0, 1])), steps=50, lr=1.0))
     [20, 40, 50]
     >>> net(x).argmax(1).tolist()
     [0, 1]
@@ -50,21 +50,21 @@ def train(
     plain = net if fits(net) else None
     for step in range(start + 1, steps + 1):
         x, y = draw()
-        check_loss(_descend_(net, x, y, rate) if plain is None else descend_(plain, x, y, rate), step, rate)
+        check_loss(_descend_(net, x, y, lr) if plain is None else descend_(plain, x, y, lr), step, lr)
         set_zeros(pairs)
         if step == steps and not all(parameter.isfinite().all() for parameter in net.parameters()):
-            raise RunError(f"a weight is not finite after step {step}; a learning rate below {rate} may help")
+            raise RunError(f"a weight is not finite after step {step}; a learning rate below {lr} may help")
         if step % every == 0 or step == steps:
             yield step
 
 
-def check_loss(loss: float, step: int, rate: float) -> None:
+def check_loss(loss: float, step: int, lr: float) -> None:
     """Refuses to go on with a loss that is not finite."""
     if not math.isfinite(loss):
-        raise RunError(f"the loss is {loss} at step {step}; a learning rate below {rate} may help")
+        raise RunError(f"the loss is {loss} at step {step}; a learning rate below {lr} may help")
 
 
-def _descend_(net: nn.Module, x: Tensor, y: Tensor, rate: float) -> float:
+def _descend_(net: nn.Module, x: Tensor, y: Tensor, lr: float) -> float:
     """`descent.descend_` of any module."""
     loss = functional.cross_entropy(net(x), y)
     if loss.isfinite():
@@ -72,7 +72,7 @@ def _descend_(net: nn.Module, x: Tensor, y: Tensor, rate: float) -> float:
         gradients = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
             for parameter, gradient in zip(parameters, gradients, strict=True):
-                parameter.sub_(gradient, alpha=rate)
+                parameter.sub_(gradient, alpha=lr)
     return loss.item()
 
 

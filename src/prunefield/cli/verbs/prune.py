@@ -57,7 +57,7 @@ def add_options(parser: ArgumentParser) -> None:
     add("--schedule", default="exponential", help="schedule of densities: exponential or linear [default: exponential]")
     tasks = " | ".join(modules("tasks"))
     add("--data", metavar="NAME[,KEY=VALUE…]", help=f"data to score with: {tasks} [default: normal]")
-    add("--batch", type=int, default=256, metavar="N", help="number of examples to score with [default: 256]")
+    add("--batch-size", type=int, default=256, metavar="N", help="number of examples to score with [default: 256]")
     add("--scope", default="global", help="scope of the threshold: global, layer, uniform or erk [default: global]")
     add(
         "--sample",
@@ -158,7 +158,7 @@ def find_data(args: Namespace, score: "Score", net: "nn.Module", task: "Task", s
     from prunefield.modules.calls import count_outputs
     from prunefield.tasks import Synthetic
 
-    classes, size = count_outputs(net, shape) if shape else 1, args.batch
+    classes, size = count_outputs(net, shape) if shape else 1, args.batch_size
     if not shape or score.needs in ("nothing", "shape"):  # no shape: a score that runs it is refused
         return torch.zeros(1, *(shape or (1,))), torch.zeros(1, dtype=torch.long)
     if isinstance(task, Synthetic):

@@ -92,7 +92,7 @@ SMALL = {"densities": (0.05,), "seeds": 8, "levels": 3, "rewind": 20, "held_out"
 CIFAR = {"data": "CIFAR-10", "task": Cifar10(limit=4_000, standardise="channel"), "recipe": Recipe(epochs=4)}
 CLOTHES = FashionMnist(limit=12_000, standardise="channel")
 STREAM = Leaves(side=16, count=25, margin=4, largest=6, categories=4)
-TOY = {"data": "leaves", "task": STREAM, "images": 256, "recipe": Recipe(epochs=1, batch=64), "densities": (0.2,)}
+TOY = {"data": "leaves", "task": STREAM, "images": 256, "recipe": Recipe(epochs=1, batch_size=64), "densities": (0.2,)}
 TOY |= {"seeds": 2, "iterations": 10, "levels": 2, "rewind": 1, "held_out": 200}
 
 
@@ -112,7 +112,7 @@ SETTINGS: dict[Scale, tuple[Setting, ...]] = {
     "smoke": (Setting(name="ResNet-8, width 4", net=resnet(4, 1, 1, 1), **TOY),),
     "laptop": (
         Setting(name="ResNet-8, width 8", net=RESNET8, **CIFAR, **SMALL),
-        Setting("Fashion-MNIST", "LeNet-300-100", CLOTHES, LENET, Recipe(epochs=5, rate=0.02, pad=0, flip=False),
+        Setting("Fashion-MNIST", "LeNet-300-100", CLOTHES, LENET, Recipe(epochs=5, lr=0.02, pad=0, flip=False),
                 (0.1, 0.05, 0.02), 8, levels=3, held_out=10_000),
     ),
     "paper": (

@@ -39,7 +39,7 @@ SIZES: dict[Scale, dict[str, Any]] = {
     "paper": {"task": Cifar10(standardise="channel"), "net": Vgg(width=64)},
 }
 LEARNT: dict[Scale, dict[str, Any]] = {
-    "smoke": {"recipe": Recipe(epochs=1, batch=64), "levels": 2, "rewind": 1, "held_out": 200},
+    "smoke": {"recipe": Recipe(epochs=1, batch_size=64), "levels": 2, "rewind": 1, "held_out": 200},
     "laptop": {"recipe": Recipe(epochs=4), "levels": 5, "rewind": 20, "held_out": 1_000},
     "paper": {"recipe": Recipe(), "levels": 14, "rewind": 1_000},
 }

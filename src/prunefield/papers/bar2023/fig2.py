@@ -16,7 +16,15 @@ from prunefield.tasks.leaves import Leaves
 from prunefield.training.recipe import Recipe
 
 LEVELS = 20
-ADAM = {"optimiser": "adam", "rate": 1.2e-3, "batch": 60, "drops": (), "weight_decay": 0.0, "pad": 0, "flip": False}
+ADAM = {
+    "optimizer": "adam",
+    "lr": 1.2e-3,
+    "batch_size": 60,
+    "milestones": (),
+    "weight_decay": 0.0,
+    "pad": 0,
+    "flip": False,
+}
 
 
 def find_tickets(scale: Scale) -> Tickets:

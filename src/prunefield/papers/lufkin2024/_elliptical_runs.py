@@ -63,8 +63,8 @@ def simulate(scale: Scale) -> list[Neuron]:
             seed=seed,
             inits=1,
             init_scale=panel.init_scale,
-            rate=rate,
-            batch=batch,
+            lr=rate,
+            batch_size=batch,
             steps=round(panel.time / rate),
             record_every=round(panel.time / rate / 25),
         )

@@ -52,7 +52,7 @@ def list_runs(scale: Scale) -> list[Run]:
     runs: list[Run] = []
     for task in list_tasks():
         if scale != "smoke" or task in SIMULATED:
-            runs.append(Neuron(task=task, inits=inits, rate=rate, batch=batch, steps=steps, record_every=steps))
+            runs.append(Neuron(task=task, inits=inits, lr=rate, batch_size=batch, steps=steps, record_every=steps))
         runs.append(Flow(task=task, inits=inits, time=rate * steps, record_every=rate * steps))
     return runs
 

@@ -39,7 +39,7 @@ SIZES: dict[Scale, Settings] = {
 def simulate(task: Discrimination, batch: int, scale: Scale) -> Neuron:
     """A neuron trained by gradient descent, from several initialisations."""
     inits, *_, records = SIZES[scale]
-    return Neuron(task=task, inits=inits, rate=RATE, batch=batch, steps=STEPS, record_every=STEPS // records)
+    return Neuron(task=task, inits=inits, lr=RATE, batch_size=batch, steps=STEPS, record_every=STEPS // records)
 
 
 def integrate(task: Discrimination, scale: Scale) -> list[Flow]:

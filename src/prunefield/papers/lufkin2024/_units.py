@@ -42,7 +42,7 @@ def _describe(run: Network, result: Result) -> Iterator[dict[str, Any]]:
             "network": name_network(run),
             "data": name_data(run),
             "size": size,
-            "rate": 0.0 if isinstance(run, Ica) else run.rate,
+            "rate": 0.0 if isinstance(run, Ica) else run.lr,
             "time": result.records[-1].values.get("time", 0.0),
         },
         unit=torch.arange(len(fields)),
@@ -140,7 +140,7 @@ def draw_units(figure: Figure, results: Mapping[Run, Result], shown: int) -> Non
             colour = colormaps[SEQUENCE](min(local / 2 / LOCAL, 0.9))
             axes.plot(field / height / 2.2 - row, color=colour, linewidth=1.2)
             axes.text(1.01, -row, f"{local:.1f}\n±{height:.2g}", va="center", transform=axes.get_yaxis_transform())
-        rate = "" if isinstance(run, Ica) else f", rate {run.rate:g}"
+        rate = "" if isinstance(run, Ica) else f", rate {run.lr:g}"
         axes.set_title(f"{name_network(run)}\n{name_data(run)}, N = {fields.shape[-1]}{rate}")
         axes.set(xlabel="site i", yticks=[])
     figure.suptitle("first units; beside each its IPR × N (1 flat, 1.5 sinusoid, 3 noise) and its largest weight")

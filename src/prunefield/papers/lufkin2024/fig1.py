@@ -51,8 +51,8 @@ class Fig1(Item):
                     activation="relu",
                     bias=False,
                     init_scale=0.01,
-                    rate=3.0,
-                    batch=batch,
+                    lr=3.0,
+                    batch_size=batch,
                     steps=steps,
                 )
                 for g in (LARGE, SMALL)

@@ -37,7 +37,7 @@ def describe_fields(run: Neuron | Flow, result: Result) -> Iterator[dict[str, An
         {
             "model": task.title,
             "source": run.amplifier if isinstance(run, Flow) else "simulated",
-            "batch": run.batch if isinstance(run, Neuron) else 0,
+            "batch": run.batch_size if isinstance(run, Neuron) else 0,
             "size": task.size,
             "kurtosis": task.kurtosis(),
             "kurtosis_cut": task.truncated_kurtosis(10.0) if isinstance(task, Kur) else None,

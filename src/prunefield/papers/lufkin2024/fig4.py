@@ -34,7 +34,7 @@ def describe_run(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]
         "model": task.title,
         "size": task.size,
         "height": find_amplitudes(task.covariance(0), task.covariance(1), mean)[0].item(),
-        "noise": run.rate / run.batch / panel.noise if panel and simulated else 0.0,  # as a multiple of the authors'
+        "noise": run.lr / run.batch_size / panel.noise if panel and simulated else 0.0,  # as a multiple of the authors'
         "printed_error": panel.printed if panel else None,
     }
     last = result.records[-1]
@@ -210,7 +210,7 @@ class Fig4(Item):
         neurons = [run for run in runs if isinstance(run, Neuron)]
         grid = figure.subplots(2, len(neurons), sharex=True, sharey="col")
         for (above, below), neuron in zip(grid.T, neurons, strict=True):
-            end = neuron.steps * neuron.rate
+            end = neuron.steps * neuron.lr
             flow = next(run for run in runs if isinstance(run, Flow) and run.task == neuron.task)
             above.set_title(f"{neuron.task.title}, t = {end:g}\n{draw_fit(above, results[neuron], end)}")
             below.set_title(f"exact flow\n{draw_fit(below, results[flow], end)}")

@@ -38,7 +38,7 @@ RATE = 0.1  # for each example of a batch
 def train_committee(k: float, scale: Scale, size: int = SITES) -> Committee:
     """The soft committee on Kur(k) data, which `fig7` shares."""
     _, inits, batch, steps, _ = SIZES[scale]
-    return Committee(task=Kur(k=k, size=size), inits=inits, rate=RATE * batch, batch=batch, steps=steps)
+    return Committee(task=Kur(k=k, size=size), inits=inits, lr=RATE * batch, batch_size=batch, steps=steps)
 
 
 def judge_components(units: Frame) -> Verdict:

@@ -84,18 +84,18 @@ class Fig7(Item):
     def runs(self, scale: Scale) -> list[Run]:
         sigmoid, (relu_batch, relu_steps), neuron_batch = SIZES[scale]
         learnt = {"second": "learnt", "init_scale": 1e-3}
-        relu = {"activation": "relu", "batch": relu_batch, "steps": relu_steps}
+        relu = {"activation": "relu", "batch_size": relu_batch, "steps": relu_steps}
         return [
             *(
-                Committee(task=Kur(k=4.0), inits=inits, rate=rate, batch=batch, steps=steps, **learnt)
+                Committee(task=Kur(k=4.0), inits=inits, lr=rate, batch_size=batch, steps=steps, **learnt)
                 for inits, rate, batch, steps in sigmoid
             ),
             *(
-                Committee(task=task, hidden=hidden, inits=100 // hidden, rate=hidden / 200, **relu, **learnt)
+                Committee(task=task, hidden=hidden, inits=100 // hidden, lr=hidden / 200, **relu, **learnt)
                 for hidden in RELUS
                 for task in (Kur(k=30.0), Nlgp(g=0.01))
             ),
-            Neuron(task=Kur(k=30.0), batch=neuron_batch, record_every=100),
+            Neuron(task=Kur(k=30.0), batch_size=neuron_batch, record_every=100),
             train_committee(10.0, scale),
         ]
 

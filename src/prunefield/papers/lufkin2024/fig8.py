@@ -98,13 +98,13 @@ class Fig8(Item):
         for g, time, inits, (batch, init_scale) in plan:
             start = {"task": Nlgp(g=g, size=size, lengthscales=LENGTHSCALES), "inits": inits, "init_scale": init_scale}
             steps, records = round(time / RATE), round(every / RATE)
-            runs.append(Neuron(rate=RATE, batch=batch, steps=steps, record_every=records, **start))
+            runs.append(Neuron(lr=RATE, batch_size=batch, steps=steps, record_every=records, **start))
             runs.append(Flow(time=time, record_every=every, **start))
         return runs
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         def compare_paths(neuron: Neuron, _: Result) -> Iterator[dict[str, Any]]:
-            known = {"model": neuron.task.title, "batch": neuron.batch, "init_scale": neuron.init_scale}
+            known = {"model": neuron.task.title, "batch": neuron.batch_size, "init_scale": neuron.init_scale}
             for time, seen, predicted in zip(*trace(neuron, results), strict=True):
                 yield from list_fields(
                     known | {"time": time, "size": float(neuron.task.size)},
@@ -222,10 +222,10 @@ class Fig8(Item):
         figure.set_size_inches(13, 2.1 * len(shown))
         grid = figure.subplots(len(shown), 5)
         for row, (run, init) in zip(grid, shown, strict=True):
-            path = rows(table, model=run.task.title, batch=run.batch, init_scale=run.init_scale, init=init)
+            path = rows(table, model=run.task.title, batch=run.batch_size, init_scale=run.init_scale, init=init)
             row[0].plot(path["time"], path["ipr"], color=BLUE, label="simulated")
             row[0].plot(path["time"], path["ipr_flow"], "--", color=VERMILION, label="Eq. 5")
-            row[0].set_ylabel(f"{run.task.title}, batch {run.batch:,}\ninit_scale {run.init_scale:g}\nIPR")
+            row[0].set_ylabel(f"{run.task.title}, batch {run.batch_size:,}\ninit_scale {run.init_scale:g}\nIPR")
             row[1].plot(path["time"], path["rms"], color=BLACK)
             row[1].set_ylabel("rms distance")
             times, seen, predicted = trace(run, results)

@@ -71,7 +71,7 @@ class Section4_2(Item):
             for flow in (run for run in results if isinstance(run, Flow) and run.task == neuron.task):
                 seen, predicted = (locate_peak(one.records[-1].tensors["weights"]) for one in (result, results[flow]))
                 yield from list_fields(
-                    {"model": neuron.task.title, "batch": neuron.batch, "amplifier": flow.amplifier},
+                    {"model": neuron.task.title, "batch": neuron.batch_size, "amplifier": flow.amplifier},
                     init=torch.arange(neuron.inits),
                     gap=measure_ring_distance(seen, predicted, neuron.task.size),
                     gap_other=measure_ring_distance(seen, predicted.roll(1), neuron.task.size),

@@ -19,14 +19,14 @@ PAPER = {
     "hidden 1": 1024,
     "hidden 2": 1024,
     "classes": 1000,
-    "batch": 40,
-    "rate": 0.1,
+    "batch_size": 40,
+    "lr": 0.1,
     "steps": 40_000,
     "rewind": 1_000,
     "rounds": 10,
     "fraction": 0.3,
 }
-EARLIER = {"batch": 1000, "steps": 100_000}  # what App. C.2 says that Pellegrini & Biroli used
+EARLIER = {"batch_size": 1000, "steps": 100_000}  # what App. C.2 says that Pellegrini & Biroli used
 METHODS: tuple[Method, ...] = ("imp", "oneshot")
 KEPT = ("kept 1", "kept 2")
 REGROWN = tuple(f"regrown {method}" for method in METHODS)
@@ -40,7 +40,7 @@ def count_kept(size: int, n: int) -> int:
 
 def as_earlier(table: Frame) -> Frame:
     """The null: the batch size and the steps of the preceding work."""
-    other = {**EARLIER, "epochs": EARLIER["batch"] * EARLIER["steps"] / TRAINING_IMAGES}
+    other = {**EARLIER, "epochs": EARLIER["batch_size"] * EARLIER["steps"] / TRAINING_IMAGES}
     return table.assign(ours=table["quantity"].map(other).fillna(table["ours"]))
 
 
@@ -85,7 +85,7 @@ class TableS1(Item):
         rounds = range(PAPER["rounds"] + 1)
         sizes = ((PAPER["inputs"] + 1) * PAPER["hidden 1"], (PAPER["hidden 1"] + 1) * PAPER["hidden 2"])
         found = [(name, None, value) for name, value in PAPER.items()]
-        found += [("epochs", None, PAPER["steps"] * PAPER["batch"] / TRAINING_IMAGES)]
+        found += [("epochs", None, PAPER["steps"] * PAPER["batch_size"] / TRAINING_IMAGES)]
         found += [(name, n, count_kept(size, n)) for name, size in zip(KEPT, sizes, strict=True) for n in rounds]
         found += [(name, n, 0) for name in REGROWN for n in rounds[1:]] + [(name, 1, 0) for name in UNLIKE]
         table = pandas.DataFrame(found, columns=["quantity", "round", "paper"]).astype({"paper": float})
@@ -160,7 +160,7 @@ def compare_numbers(run: Imp, result: Result) -> Iterator[Row]:
     ours = [*full.widths, *(getattr(full, name) for name in list(PAPER)[4:])]
     for (name, paper), value in zip(PAPER.items(), ours, strict=True):
         yield {"quantity": name, "round": None, "paper": float(paper), "ours": value}
-    yield {"quantity": "epochs", "paper": 1.25, "ours": full.steps * full.batch / TRAINING_IMAGES}
+    yield {"quantity": "epochs", "paper": 1.25, "ours": full.steps * full.batch_size / TRAINING_IMAGES}
     masks = {method: read_masks(run, result.records, method) for method in METHODS}
     for quantity, names in zip(KEPT, run.groups, strict=True):
         counts = [sum(mask.counts()[name] for name in names) for mask in masks["imp"]]
