@@ -96,6 +96,22 @@ def test_results_look_well(results):
         results.plot(y="meen")
 
 
+def test_a_drawing_of_odd_sweeps(tmp_path):
+    settings = {"kind": "neuron", "task": "nlgp", "steps": 10, "inits": 1, "batch": 10}
+    tasks = ["nlgp", "ising", "nlgp,lengthscales=[1.0,2.0]"]
+    found = Study(settings, {"task": tasks}).run(tmp_path, jobs=1, progress=False)
+    lines = [text.get_text() for text in found.plot().legends[0].get_texts()]
+    assert lines[:2] == [
+        "task.kind = nlgp, task.lengthscales = (1.0, 3.0)",
+        "task.kind = ising@2, task.lengthscales = None",
+    ]
+    assert encode(found.plot(x="task.lengthscales", y="ipr"), "png")
+    back = Study(settings, {"task.g": [3.0, 1.0]}).run(tmp_path, jobs=1, progress=False).plot(x="task.g", y="ipr")
+    assert back.axes[0].lines[0].get_xdata().tolist() == [1, 3]
+    with pytest.raises(UsageError, match="is not finished: it was not executed"):
+        found[Study(settings | {"seed": 99}).runs[0]]
+
+
 def test_a_plan_says_what_is_stored_and_what_was_learnt(results, tmp_path):
     study = Study(TOY, sweep={"seed": [0, 7]})
     new = study.plan(tmp_path / "absent")
