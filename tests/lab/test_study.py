@@ -46,6 +46,27 @@ def test_a_sweep_may_exchange_whole_tables():
     assert repr(study) == "<Study: 4 runs of neuron; sweep: task (2), seed (2)>"
 
 
+def test_the_order_of_keys_does_not_matter(tmp_path):
+    (run,) = Study("neuron,task=nlgp,task.g=3.0").runs
+    assert Study({"kind": "neuron", "task.g": 3.0, "task": "nlgp"}).runs == [run]
+    assert Study("neuron,task.g=3.0,task=nlgp").runs == [run]
+    assert [each.task.g for each in Study("neuron", {"task.g": [1.0, 3.0], "task": ["nlgp"]}).runs] == [1, 3]
+    with pytest.raises(UsageError, match=r"task\.g would have no effect, as the sweep replaces task"):
+        Study({"kind": "neuron", "task.g": 3.0}, sweep={"task": ["nlgp", "nlgp,size=20"]})
+    (tmp_path / "study.toml").write_text('kind = "neuron"\nsweep = {task = ["nlgp", "nlgp,size=20"]}\n')
+    with pytest.raises(UsageError, match=r"task\.g would have no effect"):
+        Study.read(tmp_path / "study.toml", ["task.g=3"])
+    assert Study.read(tmp_path / "study.toml", ["task.g=3.0", "task=nlgp"]).runs == [run]
+
+
+def test_a_sweep_over_kinds(tmp_path):
+    assert (
+        repr(Study({"task": "nlgp"}, {"kind": ["neuron", "flow"]}))
+        == "<Study: 2 runs of neuron and flow; sweep: kind (2)>"
+    )
+    assert len(Study({"steps": 10}, {"kind": ["toy"]}).run(tmp_path, jobs=1, progress=False)) == 1
+
+
 def test_results_are_a_tidy_table_of_what_varies(results):
     table = results.frame()
     assert list(table) == ["seed", "scale", "step", "mean"]
@@ -73,6 +94,22 @@ def test_results_look_well(results):
     assert encode(other, "png").startswith(b"\x89PNG")
     with pytest.raises(UsageError, match="did you mean 'mean'"):
         results.plot(y="meen")
+
+
+def test_a_drawing_of_odd_sweeps(tmp_path):
+    settings = {"kind": "neuron", "task": "nlgp", "steps": 10, "inits": 1, "batch": 10}
+    tasks = ["nlgp", "ising", "nlgp,lengthscales=[1.0,2.0]"]
+    found = Study(settings, {"task": tasks}).run(tmp_path, jobs=1, progress=False)
+    lines = [text.get_text() for text in found.plot().legends[0].get_texts()]
+    assert lines[:2] == [
+        "task.kind = nlgp, task.lengthscales = (1.0, 3.0)",
+        "task.kind = ising@2, task.lengthscales = None",
+    ]
+    assert encode(found.plot(x="task.lengthscales", y="ipr"), "png")
+    back = Study(settings, {"task.g": [3.0, 1.0]}).run(tmp_path, jobs=1, progress=False).plot(x="task.g", y="ipr")
+    assert back.axes[0].lines[0].get_xdata().tolist() == [1, 3]
+    with pytest.raises(UsageError, match="is not finished: it was not executed"):
+        found[Study(settings | {"seed": 99}).runs[0]]
 
 
 def test_a_plan_says_what_is_stored_and_what_was_learnt(results, tmp_path):

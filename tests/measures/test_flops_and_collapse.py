@@ -40,6 +40,32 @@ def test_flops_agree_with_torchs_counter(net):
     assert net.training
 
 
+@pytest.mark.parametrize("sizes", [{}, {"kdim": 6, "vdim": 4}])
+def test_flops_of_attention(sizes):
+    attention = nn.MultiheadAttention(8, 2, batch_first=True, **sizes)
+    x, memory, values = (
+        torch.randn(1, 5, 8),
+        torch.randn(1, 3, sizes.get("kdim", 8)),
+        torch.randn(1, 3, sizes.get("vdim", 8)),
+    )
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = attention
+
+        def forward(self, x):
+            return self.attention(x, memory, value=values)[0]
+
+    with FlopCounterMode(display=False) as counter:
+        Net()(x)
+    products = 2 * 2 * 5 * 3 * 8  # queries with keys, and with values, which have no weights
+    dense = count_flops(Net(), x)
+    assert sum(dense.values()) == counter.get_total_flops() - products
+    mask = mask_without(Net(), "attention.out_proj.weight")
+    assert count_flops(Net(), x, mask) == dense | {"attention.out_proj.weight": 0}
+
+
 def test_flops_of_kept_weights(net):
     mask = Mask.keep({name: torch.rand(kept.shape) for name, kept in mask_without(net).items()}, 0.3)
     x = torch.randn(1, 1, 5, 5)

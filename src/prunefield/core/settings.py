@@ -20,9 +20,18 @@ def read_settings(text: str) -> dict[str, Any]:
     """
     kind, *settings = split_settings(text)
     table: dict[str, Any] = {"kind": kind}
-    for setting in settings:
+    for setting in sorted(settings, key=count_dots):
         change_setting(table, setting)
     return table
+
+
+def count_dots(setting: str) -> int:
+    """The dots in the key of `key` or `key=value`: the order of putting, so that a table does not erase what is in it.
+
+    >>> sorted(["task.g=0.5", "task=nlgp", "seed=1"], key=count_dots)
+    ['task=nlgp', 'seed=1', 'task.g=0.5']
+    """
+    return setting.partition("=")[0].count(".")
 
 
 def change_setting(table: dict[str, Any], text: str) -> str:

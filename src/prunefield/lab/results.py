@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from prunefield.core.display import Displayed
-from prunefield.core.errors import UsageError, unknown
+from prunefield.core.errors import UsageError, show_line, unknown
 from prunefield.core.figures import make_figure
 from prunefield.core.settings import flatten_settings
 from prunefield.lab.store import Store
@@ -47,6 +47,8 @@ class Results(Displayed):
         return ((run, self.store.folder(run).read()) for run in self.done)
 
     def __getitem__(self, run: Run) -> Result:
+        if not self.store.folder(run).is_done:
+            raise UsageError(f"{run.folder} is not finished: {self.failures.get(run, 'it was not executed')}")
         return self.store.folder(run).read()
 
     def frame(self, *, last: bool = False) -> "DataFrame":
@@ -68,15 +70,20 @@ class Results(Displayed):
 
         One colour for each combination of the other settings; seeds share it, thin, with their mean as a thick line.
         """
-        table: Any = self.frame()
+        table = self._tabulate()
         x, panels = self._choose_axes(table, x, y)
         width, height = self.size
         size = (max(width, 2.8 * len(panels) + 1.5), height)
         return make_figure(lambda figure: self._draw_panels(figure, table, x, panels), size)
 
     def draw(self, figure: "Figure") -> None:
-        table: Any = self.frame()
+        table = self._tabulate()
         self._draw_panels(figure, table, *self._choose_axes(table, None, None))
+
+    def _tabulate(self) -> Any:
+        """The table with what is no number as text, since axes take no tuples and groups no missing values."""
+        table: Any = self.frame()
+        return table.assign(**{key: table[key].map(_show) for key in table if table[key].dtype.kind not in "iuf"})
 
     def _own(self, table: Any) -> list[str]:
         """The columns of settings."""
@@ -102,12 +109,15 @@ class Results(Displayed):
         own = self._own(table)
         if x in own:
             table = table.groupby(own, sort=False, dropna=False).tail(1)
-        series = [key for key in own if key != x and not _is_seed(key)]
+            table = table.sort_values(x, kind="stable") if table[x].dtype.kind in "iuf" else table
         seeds = [key for key in own if key != x and _is_seed(key)]
+        series = _find_distinctive(
+            table, [key for key in own if key != x and key not in seeds], [x] if x in own else []
+        )
         groups = list(table.groupby(series, sort=False, dropna=False)) if series else [((), table)]
         every: list[Axes] = list(figure.subplots(1, len(panels), squeeze=False).flat)
         for place, (case, group) in enumerate(groups):
-            cases = (f"{key} = {_show(value)}" for key, value in zip(series, case, strict=True))
+            cases = [f"{key} = {_show(value)}" for key, value in zip(series, case, strict=True)]
             look: dict[str, Any] = {"color": f"C{place % 10}", "marker": "." if table[x].nunique() < 20 else ""}
             lines = [line for _, line in group.groupby(seeds, sort=False)] if seeds else [group]
             for axes, y in zip(every, panels, strict=True):
@@ -117,6 +127,8 @@ class Results(Displayed):
                 axes.plot(mean.index, mean.to_numpy(), linewidth=1.5, label=", ".join(cases), **look)
         for axes, y in zip(every, panels, strict=True):
             axes.set(xlabel=x, ylabel=y)
+            if table[x].dtype.kind in "iu":
+                axes.locator_params("x", integer=True)
         if series:
             handles, labels = every[0].get_legend_handles_labels()
             more = f"the first {LINES} of {len(groups)}" if len(groups) > LINES else None
@@ -124,7 +136,16 @@ class Results(Displayed):
 
 
 def _show(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else show_line(str(value), 80)
+
+
+def _find_distinctive(table: Any, keys: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The settings that tell runs apart which those before them and the `known` ones do not."""
+    found, before = list(known), len(table[known].drop_duplicates()) if known else 1
+    for key in keys:
+        if (groups := len(table[[*found, key]].drop_duplicates())) > before:
+            found, before = [*found, key], groups
+    return found[len(known) :]
 
 
 def _is_seed(key: str) -> bool:

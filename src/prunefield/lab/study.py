@@ -20,7 +20,7 @@ from typing import Any
 
 from prunefield.core.errors import UsageError
 from prunefield.core.plugin import Plugin
-from prunefield.core.settings import change_setting, flatten_settings, put_setting, read_settings, read_toml
+from prunefield.core.settings import change_setting, count_dots, flatten_settings, put_setting, read_settings, read_toml
 from prunefield.core.sizes import read_start
 from prunefield.engines import Engine, choose_engine
 from prunefield.lab.conditions import check_device
@@ -61,10 +61,12 @@ class Study:
         if not isinstance(sweep, Mapping | None):
             raise UsageError(self._place(f"sweep takes a table of lists, such as seed = [0, 1, 2], not {sweep!r:.100}"))
         self.settings: dict[str, Any] = {}
-        for key, value in table.items():
-            put_setting(self.settings, key, value)
+        for key in sorted(table, key=count_dots):
+            _check_kept(key, sweep or {})
+            put_setting(self.settings, key, table[key])
         self.sweep = {str(key): self._list(str(key), values) for key, values in (sweep or {}).items()}
-        next(iter(self))  # a wrong key is reported here, not after an hour
+        first = next(iter(self))  # a wrong key is reported here, not after an hour
+        self.kinds = " and ".join(map(str, self.sweep["kind"])) if "kind" in self.sweep else first.kind()
 
     @classmethod
     def read(cls, path: Path | str, changes: Iterable[str] = ()) -> "Study":
@@ -75,10 +77,11 @@ class Study:
         except ValueError as error:
             raise UsageError(f"{path} is not TOML: {error}") from None
         sweep = table.pop("sweep", {})
-        for text in changes:
+        for text in sorted(changes, key=count_dots):
             key = change_setting(table, text)
             if isinstance(sweep, dict):
                 sweep.pop(key, None)
+                _check_kept(key, sweep)
         return cls(table, sweep, source=str(path))
 
     def __len__(self) -> int:
@@ -90,11 +93,12 @@ class Study:
         return math.prod(map(len, self.sweep.values()))
 
     def __iter__(self) -> Iterator[Run]:
-        for point in itertools.product(*self.sweep.values()):
-            settings = dict(self.settings)
+        order = sorted(self.sweep, key=count_dots)
+        for values in itertools.product(*self.sweep.values()):
+            settings, point = dict(self.settings), dict(zip(self.sweep, values, strict=True))
             try:
-                for key, value in zip(self.sweep, point, strict=True):
-                    put_setting(settings, key, value)
+                for key in order:
+                    put_setting(settings, key, point[key])
                 yield Run.parse(settings)
             except UsageError as error:
                 raise UsageError(self._place(str(error))) from None
@@ -137,14 +141,14 @@ class Study:
         """
         chosen, device, runs = choose_engine(engine, jobs), check_device(device), self.runs
         opened = open_store(store)
-        with show_bar(Path(self.source).name or self.settings["kind"], shown=progress) as tell:
+        with show_bar(Path(self.source).name or self.kinds, shown=progress) as tell:
             failures = carry_out(opened, runs, chosen, device=device, tell=tell, report=report)
         return Results(opened, runs, self.varying, failures)
 
     def __repr__(self) -> str:
         swept = ", ".join(f"{key} ({len(values)})" for key, values in self.sweep.items())
         count = f"{self.count:,} run{'s' * (self.count != 1)}"
-        return f"<Study: {count} of {self.settings['kind']}{f'; sweep: {swept}' * bool(swept)}>"
+        return f"<Study: {count} of {self.kinds}{f'; sweep: {swept}' * bool(swept)}>"
 
     def _list(self, key: str, values: Any) -> list[Any]:
         values = _simplify(values)
@@ -156,6 +160,15 @@ class Study:
 
     def _place(self, message: str) -> str:
         return f"{self.source}: {message}" if self.source else message
+
+
+def _check_kept(key: str, sweep: Mapping[str, Any]) -> None:
+    """Refuses a setting inside of a table that the sweep replaces, as it would have no effect."""
+    for table in sweep:
+        if key.startswith(f"{table}."):
+            raise UsageError(
+                f"{key} would have no effect, as the sweep replaces {table}; write it there, as in nlgp,g=3"
+            )
 
 
 def _simplify(value: Any) -> Any:

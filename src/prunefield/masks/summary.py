@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from prunefield.core.display import Displayed
-from prunefield.core.errors import UsageError
+from prunefield.core.errors import UsageError, show_line
 from prunefield.modules.calls import Data, change_batch, read_batches, take_batches
 from prunefield.modules.flops import count_flops
 
@@ -66,7 +66,7 @@ class Summary(Displayed):
         """The density of each layer, and of all."""
         figure.set_size_inches(self.size[0], 0.9 + 0.2 * len(self.layers))
         axes = figure.subplots()
-        names, densities = [row["layer"] for row in self.layers], [row["density"] for row in self.layers]
+        names, densities = [show_line(row["layer"], 80) for row in self.layers], [row["density"] for row in self.layers]
         bars = axes.barh(range(len(names)), densities, color="0.45")
         axes.bar_label(bars, [f"{row['kept']:,} of {row['weights']:,}" for row in self.layers], padding=3)
         axes.axvline(self.density, color="black", linestyle="--", linewidth=1, zorder=0)

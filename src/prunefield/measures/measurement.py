@@ -101,6 +101,7 @@ class Measurement(Displayed):
                 fields.numpy(), cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="nearest"
             )
             axes.set(xlabel="input", ylabel="unit, most connected first", title=title)
+            axes.locator_params(integer=True)
             figure.colorbar(image, label="weight")
             return
         fields = fields.view(len(fields), *(1,) * (3 - len(self.shape)), *self.shape)
