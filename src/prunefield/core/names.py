@@ -2,8 +2,8 @@
 
 A family is a sub-package (`prunefield.scores`); each file in it is one kind, and the file's name is the kind's
 name: `trained_magnitude.py` is `trained-magnitude`, `papers/bar2023/theorem4_4.py` is `bar2023/theorem4.4`.
-Other packages join a family through an entry point of the group `prunefield.<family>`. A file may also name settings of
-its kind that are usual, in a literal `NAMED`: `resnet20` is `resnet` of the width 16.
+Other packages join a family through an entry point of the group `prunefield.<family>`. A file may also give names
+to common settings of its kind, in a literal `NAMED`: `resnet20` is `resnet` of width 16.
 """
 
 import re

@@ -67,7 +67,7 @@ class Plugin(BaseModel):
     def parse(cls, value: Any) -> Self:
         """An instance from an instance, from NAME[,KEY=VALUE…] or from a table with the key `kind`.
 
-        A name is that of a kind or of usual settings (`names.presets`).
+        A name is that of a kind or of common settings (`names.presets`).
         """
         if isinstance(value, cls):
             return value

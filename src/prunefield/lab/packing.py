@@ -93,7 +93,7 @@ def unpack(data: bytes) -> tuple[dict[str, Tensor], Any]:
 def _copy(tensor: Tensor) -> Tensor:
     """The tensor in torch's own memory: a product's last bits may depend on how memory is aligned.
 
-    Not by `clone`, which shares the work out among threads: after a fork they are gone, and it would wait for ever.
+    Not by `clone`, which shares the work out among threads: after a fork they are gone, and it would wait forever.
     """
     own = torch.empty_like(tensor)
     ctypes.memmove(own.data_ptr(), tensor.data_ptr(), tensor.nbytes)

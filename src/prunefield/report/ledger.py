@@ -13,7 +13,7 @@ from prunefield.core.files import checksum
 from prunefield.core.names import modules
 from prunefield.lab.execution import order
 from prunefield.lab.store import Store
-from prunefield.papers import SCALES, Claim, Item, Scale, Verdict
+from prunefield.papers import SCALES, Claim, Item, Scale, Status, Verdict
 from prunefield.runs import Result, Run
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ class Row:
     claim: Claim
     verdict: Verdict
     null: Verdict | None
+
+    @property
+    def null_outcome(self) -> str:
+        return explain_null(self.null.status) if self.null else "–"
 
     def as_json(self) -> dict[str, Any]:
         claim = {key: getattr(self.claim, key) for key in ("text", "where", "expected", "decided_at")}
@@ -102,6 +106,17 @@ def settle(store: Store, item: Item, scale: Scale | None = None) -> Finding | No
         if all(store.folder(run).is_done for run in runs):
             return Finding(item, candidate, {run: store.folder(run).read() for run in runs})
     return None
+
+
+def explain_null(status: Status) -> str:
+    """What the verdict of a check on data without the effect says about the check.
+
+    >>> explain_null("not reproduced"), explain_null("reproduced")
+    ('fails, as it must', 'passes: the check proves nothing')
+    """
+    if status == "not testable at this scale":
+        return status
+    return "fails, as it must" if status == "not reproduced" else "passes: the check proves nothing"
 
 
 def check_scale(scale: str) -> Scale:

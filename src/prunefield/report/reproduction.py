@@ -17,7 +17,7 @@ from prunefield.lab.plan import Plan, make_plan
 from prunefield.lab.store import Store, find_store, open_store, read_store
 from prunefield.papers import Item, Scale
 from prunefield.report.drawings import write
-from prunefield.report.ledger import Finding, check_scale, items, settle
+from prunefield.report.ledger import Finding, check_scale, explain_null, items, settle
 from prunefield.report.publishing import compare, find_published
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class Reproduction(Displayed):
         return DataFrame(rows, columns=columns)
 
     def overview(self) -> "DataFrame":
-        return self.frame().drop(columns=["scale", "where", "n", "note"])
+        table = self.frame().drop(columns=["scale", "where", "n", "note"])
+        return table.assign(null=table["null"].map(explain_null, na_action="ignore"))
 
     def notes(self) -> list[str]:
         return [f"{name} failed: {reason}" for name, reason in self.failures.items()]
@@ -225,7 +226,7 @@ def show_ledger(claims: Sequence[Mapping[str, Any]]) -> None:
             escape(claim["expected"]),
             escape("\n".join(filter(None, (claim["observed"], claim["note"])))),
             f"[{COLOURS.get(status, 'yellow')}]{status}[/]",
-            "–" if claim["null"] is None else claim["null"]["status"],
+            "–" if claim["null"] is None else explain_null(claim["null"]["status"]),
             str(claim["n"]),
         )
     open_console().print(table)

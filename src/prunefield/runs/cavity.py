@@ -28,7 +28,7 @@ class Cavity(Run):
     is N_W(n), the kept inputs of a unit on average; `excluded` weights have no score in any class. `by` is `fate`, or a
     control: `shuffled`, fates permuted among the weights of a unit; `magnitude`, groups of the same sizes by
     |θ(rewind)|, the smallest first; `oneshot`, masks and fates of one-shot pruning. With `by` = `all` there is one
-    record a round: the correlations of `exact` with w and |w|, and as tensors a random part of the pairs `weight`,
+    record per round: the correlations of `exact` with w and |w|, and as tensors a random part of the pairs `weight`,
     `score`.
     """
 

@@ -67,7 +67,7 @@ class Draws(Run):
 
 
 def correlate(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The mean of xᵢxᵢ₊ₐ over the sites of each row, for d = 0, …, size // 2 along the last axis, shape (n, d).
+    """The mean of x_i·x_{i+d} over the sites of each row, for d = 0, …, size // 2 along the last axis, shape (n, d).
 
     >>> correlate(torch.tensor([[1.0, -1.0, 1.0, -1.0]]), (4,)).tolist()
     [[1.0, -1.0, 1.0]]

@@ -21,7 +21,7 @@ class Gabors(Run):
     One record per method (imp, oneshot, random) at the last round, on the `top` units with most kept inputs, their
     channels summed and their mean subtracted: `units` with any variance; `selectivity` and `explained`, means over them
     of the orientation selectivity and of the share of variance that the fit explains; `frequency`, the median in cycles
-    per pixel. Tensors, one entry a unit: selectivity, preferred orientation (`preferred`) and the parameters of the
+    per pixel. Tensors, one entry per unit: selectivity, preferred orientation (`preferred`) and the parameters of the
     fit as in `measures.gabor.Gabors`; NaN where a field is flat.
     """
 

@@ -37,11 +37,11 @@ CHUNK = 1000  # images that are drawn at once
 class Imp(Run):
     """Train, prune, rewind, repeat (redman2025, Sec. 2.1 and Table S1; defaults are the paper's net).
 
-    Round n trains θ(rewind)⊙m(n) to θ(T) and prunes that to m(n + 1), with exact counts (`rounds.prune`). Hidden layers
-    are pruned, weights and biases together; the output layer and batch norm are not. Record n holds the mask m(n),
-    packed, and the accuracy after training with it, on held-out images and (`train_accuracy`) on the first ones that
-    round 0 trains on; the last round only gives its mask, so its accuracies are None. Record 0 also holds θ(rewind)
-    (`rewind:…`) and when one-shot pruning of the dense θ(T) removes each entry (`oneshot:…`, see
+    Round n trains θ(rewind)⊙m(n) to θ(T) and prunes that to m(n + 1), with exact counts (`rounds.keep_magnitudes`).
+    Hidden layers are pruned, weights and biases together; the output layer and batch norm are not. Record n holds the
+    mask m(n), packed, and the accuracy after training with it, on held-out images and (`train_accuracy`) on the first
+    ones that round 0 trains on; the last round only gives its mask, so its accuracies are None. Record 0 also holds
+    θ(rewind) (`rewind:…`) and when one-shot pruning of the dense θ(T) removes each entry (`oneshot:…`, see
     `rounds.count_lifetimes`). `read_masks` unpacks all three kinds of masks. With `images`, that number of training
     images is drawn once and kept in memory as float32, and every batch is sampled from them with replacement (two draws
     of a data set may be the same image). Random labels are uniform and independent of the image; they are fixed for

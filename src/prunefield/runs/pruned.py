@@ -68,7 +68,7 @@ class Pruned(Run):
     @model_validator(mode="before")
     @classmethod
     def _fit_inputs(cls, values: Any) -> Any:
-        """The name of synthetic inputs alone stands for those of the task's shape and classes."""
+        """Synthetic inputs given by name alone get the task's shape and classes."""
         name = values.get("inputs") if isinstance(values, dict) else None
         if not isinstance(name, str) or not issubclass(find(Task, name), Synthetic):
             return values

@@ -58,7 +58,7 @@ class Shuffles(Run):
     def _shuffle(
         self, state: State, norms: torch.Tensor, squares: torch.Tensor, kept: int, name: str
     ) -> Iterator[None]:
-        """Fills `norms`, a chunk after the other; `choice` draws a few of many without shuffling all of them."""
+        """Fills `norms`, chunk by chunk; `choice` draws a few of many without shuffling all of them."""
         import numpy as np
 
         for chunk in range(state.values.get("chunk", 0), math.ceil(self.masks / CHUNK)):

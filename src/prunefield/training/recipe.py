@@ -22,7 +22,7 @@ Keep = Callable[[str, Callable[[], Tensor]], Tensor]  # as `State.tensor`
 
 
 class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """SGD with momentum, batches of 128, rate 0.1, a tenth of it after 1/2 and 3/4 of the training: bar2023, Sec. 8.
+    """SGD with momentum, batches of 128, rate 0.1, divided by 10 after 1/2 and 3/4 of the training: bar2023, Sec. 8.
 
     An epoch is a new permutation of all examples, split into batches of nearly equal size, so that none is tiny. The
     order and the augmentation of a step come from streams that depend only on the seed, names and step.
@@ -65,7 +65,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         return self.rate * self.factor**passed * min(1.0, (step + 1) / (self.warmup or 1))
 
     def optimise(self, net: nn.Module, keep: Keep) -> torch.optim.Optimizer:
-        """The optimiser, whose buffers `keep` knows by name, so that they can be saved and come back."""
+        """The optimiser, whose buffers `keep` knows by name, so that they can be saved and restored."""
         pairs, decay = list(net.named_parameters()), self.weight_decay
         parameters = [parameter for _, parameter in pairs]
         if self.optimiser == "adam":

@@ -59,7 +59,7 @@ def train(
 
 
 def check_loss(loss: float, step: int, rate: float) -> None:
-    """Refuses to go on with a loss that is not finite."""
+    """Refuses to continue with a loss that is not finite."""
     if not math.isfinite(loss):
         raise RunError(f"the loss is {loss} at step {step}; a learning rate below {rate} may help")
 

@@ -1,10 +1,10 @@
 """Prune your own network: score its weights, write a mask, and report what is left.
 
 MODEL is `module:factory`: this Python code is imported and called without arguments, and must return an `nn.Module`.
-Nothing else is executed, nothing in files of weights either. The network is not changed. Or it is a built-in network,
-optionally with another width than usual: `resnet20`, `resnet20:32`. Or it is a saved network, a file of weights
-(.safetensors, or a state dict of torch), whose linear and convolution weights are ranked by scores that need not run
-it, such as `magnitude`.
+Nothing else is executed, nor is anything in a file of weights. The network is not changed. MODEL may also be a built-in
+network, optionally with another width than usual: `resnet20`, `resnet20:32`; or a saved network, that is, a file of
+weights (.safetensors, or a state dict of torch), whose linear and convolution weights are ranked by scores that do not
+run it, such as `magnitude`.
 """
 
 from argparse import ArgumentParser, Namespace
