@@ -8,15 +8,15 @@ from matplotlib.figure import Figure
 from prunefield.core.figures import encode
 from prunefield.core.names import modules, summary
 from prunefield.papers import SCALES
-from prunefield.report.ledger import items, load_paper, settle
+from prunefield.report.ledger import find_items, load_paper, read_finding
 
 KINDS = list(modules("papers"))
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def finding(request, smoke):
-    (item,) = items([request.param])
-    found = settle(smoke, item, "smoke")
+    (item,) = find_items([request.param])
+    found = read_finding(smoke, item, "smoke")
     assert found is not None
     return found
 
@@ -62,7 +62,7 @@ def test_checks_are_pure(finding):
 @pytest.mark.parametrize("kind", KINDS)
 def test_its_claims_hold_on_what_the_paper_says_and_fail_on_the_null(kind):
     """A check that cannot pass, or cannot fail, shows nothing, whatever a run finds."""
-    (item,) = items([kind])
+    (item,) = find_items([kind])
     ideal = item.ideal()
     for claim in item.claims:
         assert claim.check(ideal).status == "reproduced", (claim.text, claim.check(ideal))
@@ -76,7 +76,7 @@ def test_its_ideal_table_has_the_columns_of_a_real_one(finding):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_says_where_it_comes_from(kind):
-    (item,) = items([kind])
+    (item,) = find_items([kind])
     assert kind.partition("/")[0] in (type(item).__doc__ or "")
     assert item.title
     assert item.open_choices
@@ -85,7 +85,7 @@ def test_it_says_where_it_comes_from(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_has_every_scale(kind):
-    (item,) = items([kind])
+    (item,) = find_items([kind])
     assert all(item.plan(scale) for scale in SCALES)
 
 

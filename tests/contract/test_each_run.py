@@ -7,11 +7,11 @@ import pytest
 from prunefield.core.names import modules
 from prunefield.core.plugin import find
 from prunefield.lab.execution import order
-from prunefield.report.ledger import items
+from prunefield.report.ledger import find_items
 from prunefield.runs import Run
 
 BUILT_IN = [kind for kind, module in modules("runs").items() if module.startswith("prunefield.")]
-USED = {run.kind(): run for item in items() for run in order(item.runs("smoke"))}
+USED = {run.kind(): run for item in find_items() for run in order(item.runs("smoke"))}
 
 
 @pytest.mark.parametrize("kind", BUILT_IN)
@@ -33,6 +33,10 @@ class TestRun:
 
     def test_estimates_its_time(self, kind):
         runs = [
-            run for item in items() for scale in item.scales for run in order(item.runs(scale)) if run.kind() == kind
+            run
+            for item in find_items()
+            for scale in item.scales
+            for run in order(item.runs(scale))
+            if run.kind() == kind
         ]
         assert all(0 < run.seconds() < 1e8 for run in runs)

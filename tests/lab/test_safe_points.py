@@ -33,7 +33,7 @@ def each_yield(monkeypatch):
 
 
 def interrupt(store, run, after):
-    """Executes a run until it has written so many safe points."""
+    """Executes a run until it has written a number of safe points."""
     state, records = State(), []
     folder = store.folder(run)
     folder.begin(run)

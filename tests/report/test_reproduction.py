@@ -9,7 +9,7 @@ import pytest
 import prunefield as pf
 from prunefield.core.errors import UsageError
 from prunefield.core.figures import encode
-from prunefield.report.reproduction import plan, read_ledger
+from prunefield.report.reproduction import plan_items, read_ledger
 
 ITEMS = ["bar2023/lemma4.1", "bar2023/lemmaB.1"]
 
@@ -67,7 +67,7 @@ def test_what_is_stored_says_the_same(found):
 
 
 def test_nothing_is_repeated(found):
-    assert plan(ITEMS, store=found.store).core_hours == 0
+    assert plan_items(ITEMS, store=found.store).core_hours == 0
     before = {folder.name: folder.table("made") for folder in found.store}
     again = pf.reproduce(ITEMS[0], store=found.store, jobs=1, progress=False)
     assert [claim for claim in found.claims if claim["item"] == ITEMS[0]] == again.claims

@@ -21,7 +21,7 @@ def main(argv: list[str] | None = None) -> int:
     """Runs a command; returns its exit status: 0 done, 1 something failed, 2 bad usage (130 if interrupted)."""
     before = signal.signal(signal.SIGINT, _leave)
     if reconfigure := getattr(sys.stdout, "reconfigure", None):
-        reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no reason to fail
+        reconfigure(errors="backslashreplace")  # a name that the terminal cannot show must not make it fail
     try:
         status = dispatch(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()  # what cannot be written shall be known here

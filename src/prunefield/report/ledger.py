@@ -76,7 +76,7 @@ class Finding:
         return checksum("".join(sorted(result.digest for result in self.results.values())).encode())
 
 
-def items(names: list[str] | tuple[str, ...] = ()) -> list[Item]:
+def find_items(names: list[str] | tuple[str, ...] = ()) -> list[Item]:
     """The items with names such as `lufkin2024` (all of a paper) or `redman2025/fig4`; without names, all items."""
     known = list(modules(Item.family))
     papers = sorted({name.partition("/")[0] for name in known})
@@ -97,7 +97,7 @@ def load_paper(name: str) -> ModuleType:
     return import_module(packages[name])
 
 
-def settle(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:
+def read_finding(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:
     """The finding of an item at a scale, or at the largest scale that is complete in the store; None if none is."""
     for candidate in (scale,) if scale else reversed(item.scales):
         runs = order(item.plan(candidate))

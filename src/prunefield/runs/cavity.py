@@ -74,7 +74,7 @@ class Cavity(Run):
                     else self._groups(n, fates["imp"], kept, start)
                 )
                 for by, group in groups.items():
-                    found += [Record({"round": n, "by": by, **row}) for row in average(columns, group, kept)]
+                    found += [Record({"round": n, "by": by, **row}) for row in average_scores(columns, group, kept)]
                 if method == "imp":
                     found.append(self._correlate(n, start[kept], columns["exact"]))
             for index in range(state.values.get("record", 0), len(found)):
@@ -103,7 +103,7 @@ class Cavity(Run):
         return Record(values, {"weight": weight[some], "score": score[some]})
 
 
-def average(columns: dict[str, Tensor], group: Tensor, kept: Tensor) -> list[dict[str, Value]]:
+def average_scores(columns: dict[str, Tensor], group: Tensor, kept: Tensor) -> list[dict[str, Value]]:
     """Mean scores of the kept weights of each group; a weight without a score is counted and left out."""
     there = ~(columns["exact"].isnan() | columns["pooled"].isnan())
     rows: list[dict[str, Value]] = []

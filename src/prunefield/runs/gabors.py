@@ -43,13 +43,13 @@ class Gabors(Run):
             kept = read_masks(imp, records, METHODS[index])[-1][NAME]
             ranked = kept.sum(1).argsort(descending=True, stable=True)[: self.top]
             shown = kept if self.field == "mask" else kept * records[0].tensors[f"rewind:{NAME}"]
-            values, tensors = describe(shown[ranked].view(-1, *imp.task.shape))
+            values, tensors = describe_gabors(shown[ranked].view(-1, *imp.task.shape))
             state.values["done"] = index + 1
             state.done = (index + 1) / len(METHODS)
             yield Record({"method": METHODS[index], "round": imp.rounds, **values}, tensors)
 
 
-def describe(fields: Tensor) -> tuple[dict[str, Value], dict[str, Tensor]]:
+def describe_gabors(fields: Tensor) -> tuple[dict[str, Value], dict[str, Tensor]]:
     """Averages over the fields (units, channels, height, width), and what was found for each of them."""
     flat = flatten_fields(fields)
     chosen, fit = find_preference(flat), fit_gabors(flat)

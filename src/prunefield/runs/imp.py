@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.masks.mask import Mask, unpack
+from prunefield.masks.mask import Mask, unpack_bits
 from prunefield.networks.fcn import Fcn, FcnModule, Init
 from prunefield.pruning.rounds import (
     compute_removed,
@@ -212,7 +212,7 @@ def read_masks(run: Imp, records: Sequence[Record], method: Method) -> list[Mask
     """The masks m(0), …, m(rounds) of a method from the records of a finished run; random ones are drawn again."""
     if method == "imp":
         packed = [{name: (r.tensors[f"mask:{name}"], shape) for name, shape in run.shapes.items()} for r in records]
-        return [Mask({name: unpack(*item) for name, item in items.items()}) for items in packed]
+        return [Mask({name: unpack_bits(*item) for name, item in items.items()}) for items in packed]
     if method == "oneshot":
         lifetimes = {name: records[0].tensors[f"oneshot:{name}"] for name in run.shapes}
         return [select_round(lifetimes, n) for n in range(run.rounds + 1)]

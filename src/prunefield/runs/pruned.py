@@ -11,15 +11,15 @@ from torch import Tensor, nn
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
 from prunefield.core.plugin import Nested, find
-from prunefield.masks.mask import Mask, unpack
+from prunefield.masks.mask import Mask, unpack_bits
 from prunefield.masks.selection import Reduction
 from prunefield.measures.collapse import find_collapse
 from prunefield.networks import Network
 from prunefield.pruning.iterations import Sampling, prune
 from prunefield.pruning.schedules import Schedule
 from prunefield.runs import Record, Run, State
-from prunefield.runs._cost import measure, passes
-from prunefield.runs._cost import train as train_seconds
+from prunefield.runs._cost import estimate_pass, measure_network
+from prunefield.runs._cost import estimate_training as train_seconds
 from prunefield.runs._rewinding import pack_mask
 from prunefield.runs.tickets import Tickets, count_examples
 from prunefield.scores import Score, find_prunable
@@ -89,7 +89,7 @@ class Pruned(Run):
 
     def seconds(self) -> float:
         shape, classes = self.task.shape, self.task.classes
-        one, weights = passes(self.net, shape, classes), measure(self.net, shape, classes).weights
+        one, weights = estimate_pass(self.net, shape, classes), measure_network(self.net, shape, classes).weights
         trained = train_seconds(self.net, shape, classes, self.recipe, count_examples(self.task, self.images))
         seen = 1 if self.score.kind() == "synflow" else self._seen()
         scored = self.iterations * (5e-3 + 4e-8 * weights + 3 * seen * one)
@@ -126,7 +126,7 @@ class Pruned(Run):
         old, last = None, {}
         if self.of is not None:
             before, last = (record.tensors for record in state.read(self.of).records[-2:])
-            old = Mask({name: unpack(before[f"mask:{name}"], weight.shape) for name, weight in first.items()})
+            old = Mask({name: unpack_bits(before[f"mask:{name}"], weight.shape) for name, weight in first.items()})
             with torch.no_grad():
                 for name, weight in find_prunable(net).items():
                     weight.copy_(last[f"trained:{name}"])

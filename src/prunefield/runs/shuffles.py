@@ -9,7 +9,7 @@ from pydantic import Field
 
 from prunefield.core import seeds
 from prunefield.core.plugin import Nested
-from prunefield.masks.mask import Mask, unpack
+from prunefield.masks.mask import Mask, unpack_bits
 from prunefield.runs import Record, Run, State
 from prunefield.runs.tickets import Tickets
 from prunefield.scores import find_prunable
@@ -39,7 +39,7 @@ class Shuffles(Run):
         for cell in range(state.values.get("cell", 0), len(cells)):
             level, name = cells[cell]
             squares = first[name].flatten().double().square()
-            mask = unpack(records[level].tensors[f"mask:{name}"], first[name].shape)
+            mask = unpack_bits(records[level].tensors[f"mask:{name}"], first[name].shape)
             kept = int(mask.sum())
             shuffled = Mask({name: mask}).shuffled(seeds.generator(self.of.seed, "shuffled", level, name))[name]
             values = {"level": level, "layer": name, "kept": kept, "weights": len(squares)}
