@@ -6,7 +6,7 @@ import pytest
 
 from prunefield.cli import main
 from prunefield.core.names import modules
-from prunefield.lab.execution import order
+from prunefield.lab.execution import order_runs
 from prunefield.papers import SCALES
 from prunefield.report import publishing
 from prunefield.report.ledger import Finding, find_items, read_finding
@@ -95,7 +95,7 @@ def test_shipped_results_belong_to_the_items_as_they_are(paper, scale):
     assert locate_published(paper, scale).stat().st_size < 1_000_000
     for name, found in read_published(paper, scale).items():
         (item,) = find_items([name])
-        assert set(found.runs) == {run.folder for run in order(item.runs(scale))}, name
+        assert set(found.runs) == {run.folder for run in order_runs(item.runs(scale))}, name
         stated = [(claim.text, claim.where, claim.expected, claim.decided_at) for claim in item.claims]
         assert [(claim.text, claim.where, claim.expected, claim.decided_at) for claim in found.claims] == stated, name
 
