@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 
 from benchmarks import Case
-from prunefield.runs.neuron import first_weights
+from prunefield.runs.neuron import draw_initial_weights
 from prunefield.tasks import Discrimination
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur
@@ -32,7 +32,7 @@ def cases() -> Iterator[Case]:
 
 
 def _integrate_ours(task: Discrimination, fields: int):
-    start, short, long = first_weights(0, fields, SIZE, 1e-3), task.covariance(0), task.covariance(1)
+    start, short, long = draw_initial_weights(0, fields, SIZE, 1e-3), task.covariance(0), task.covariance(1)
 
     def work() -> None:
         integrate_flow(start, [0.0, TIME], short, long, task.amplifier, tolerance=TOLERANCE)
@@ -45,7 +45,7 @@ def _integrate_linear(task: Discrimination, fields: int):
     from scipy.integrate import solve_ivp
 
     matrix = (-(task.covariance(0) + task.covariance(1)) / 2).numpy()
-    start = first_weights(0, fields, SIZE, 1e-3).flatten().numpy()
+    start = draw_initial_weights(0, fields, SIZE, 1e-3).flatten().numpy()
 
     def velocity(_: float, flat):
         return flat.reshape(-1, SIZE).dot(matrix).ravel()

@@ -18,7 +18,7 @@ from typing import get_args
 from prunefield.core.errors import Error
 from prunefield.lab.store import Store
 from prunefield.papers import Status
-from prunefield.report.ledger import check_scale, items
+from prunefield.report.ledger import check_scale, find_items
 from prunefield.report.publishing import PublishedItem, find_published, publish
 
 ROOT = Path(__file__).parent.parent
@@ -34,7 +34,9 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit with status 1 if a page is outdated")
     args = parser.parse_args()
     try:
-        published = publish(Store(args.publish), items(args.items), check_scale(args.scale)) if args.publish else []
+        published = (
+            publish(Store(args.publish), find_items(args.items), check_scale(args.scale)) if args.publish else []
+        )
         outdated = find_outdated()
     except Error as error:
         sys.exit(str(error))
@@ -58,7 +60,7 @@ def fill_tables(text: str) -> str:
     """A page with its tables made anew."""
 
     def fill(region: re.Match[str]) -> str:
-        found = {item.kind(): find_published(item) for item in items(region[3].split())}
+        found = {item.kind(): find_published(item) for item in find_items(region[3].split())}
         entries = [entry for entry in found.values() if entry]
         if region[2]:
             parts = filter(None, (count_claims(entries), list_missing(found)))
@@ -95,7 +97,7 @@ def count_claims(entries: list[PublishedItem]) -> str:
     for (paper, scale), group in groups.items():
         counts = Counter(claim.status for entry in group for claim in entry.claims)
         numbers = (counts.total(), *(counts[status] for status in VERDICTS))
-        rows.append((f"`{paper}`", scale, f"{len(group)} of {len(items([paper]))}", *map(str, numbers)))
+        rows.append((f"`{paper}`", scale, f"{len(group)} of {len(find_items([paper]))}", *map(str, numbers)))
     return write_table(rows)
 
 

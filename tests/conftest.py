@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 # The same examples every time. To look for new ones: pytest --hypothesis-profile=search
-settings.register_profile("same", deadline=None, derandomize=True)  # no deadline: a loaded machine is no failure
+settings.register_profile("same", deadline=None, derandomize=True)  # no deadline: a loaded machine is not a failure
 settings.register_profile("search", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile("same")
 

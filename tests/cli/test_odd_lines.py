@@ -17,7 +17,7 @@ from prunefield.core.errors import RunError, UsageError
 from prunefield.core.settings import read_settings
 from prunefield.lab.study import Study
 from prunefield.papers import Item
-from prunefield.report.ledger import settle
+from prunefield.report.ledger import read_finding
 
 NEURON = 'kind = "neuron"\ntask = "nlgp"\n'
 
@@ -220,7 +220,7 @@ def test_an_item_without_runs_is_not_of_the_largest_scale(store):
 
         ideal = draw = table
 
-    found = settle(store, Empty())
+    found = read_finding(store, Empty())
     assert found is not None
     assert found.scale == "smoke"
 

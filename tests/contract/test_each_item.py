@@ -5,18 +5,18 @@ import json
 import pytest
 from matplotlib.figure import Figure
 
-from prunefield.core.figures import encode
-from prunefield.core.names import modules, summary
+from prunefield.core.figures import encode_figure
+from prunefield.core.names import modules, read_summary
 from prunefield.papers import SCALES
-from prunefield.report.ledger import items, load_paper, settle
+from prunefield.report.ledger import find_items, load_paper, read_finding
 
 KINDS = list(modules("papers"))
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def finding(request, smoke):
-    (item,) = items([request.param])
-    found = settle(smoke, item, "smoke")
+    (item,) = find_items([request.param])
+    found = read_finding(smoke, item, "smoke")
     assert found is not None
     return found
 
@@ -30,8 +30,8 @@ def test_its_table_is_tidy(finding):
 def test_its_drawing_can_be_drawn_twice_alike(finding):
     figure = finding.draw()
     assert isinstance(figure, Figure)
-    assert encode(figure, "svg") == encode(finding.draw(), "svg")
-    assert len(encode(figure, "svg")) < 3_000_000
+    assert encode_figure(figure, "svg") == encode_figure(finding.draw(), "svg")
+    assert len(encode_figure(figure, "svg")) < 3_000_000
 
 
 def test_every_claim_has_a_verdict_with_numbers(finding):
@@ -62,7 +62,7 @@ def test_checks_are_pure(finding):
 @pytest.mark.parametrize("kind", KINDS)
 def test_its_claims_hold_on_what_the_paper_says_and_fail_on_the_null(kind):
     """A check that cannot pass, or cannot fail, shows nothing, whatever a run finds."""
-    (item,) = items([kind])
+    (item,) = find_items([kind])
     ideal = item.ideal()
     for claim in item.claims:
         assert claim.check(ideal).status == "reproduced", (claim.text, claim.check(ideal))
@@ -76,16 +76,16 @@ def test_its_ideal_table_has_the_columns_of_a_real_one(finding):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_says_where_it_comes_from(kind):
-    (item,) = items([kind])
+    (item,) = find_items([kind])
     assert kind.partition("/")[0] in (type(item).__doc__ or "")
     assert item.title
     assert item.open_choices
-    assert summary("papers", kind)
+    assert read_summary("papers", kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_has_every_scale(kind):
-    (item,) = items([kind])
+    (item,) = find_items([kind])
     assert all(item.plan(scale) for scale in SCALES)
 
 

@@ -55,9 +55,9 @@ def test_a_ray_cluster_gives_the_same_bits(tmp_path):
 def test_a_paper_has_the_same_bits_on_a_ray_cluster(tmp_path):
     pytest.importorskip("ray")
     from prunefield.engines.ray import Ray
-    from prunefield.report.ledger import items
+    from prunefield.report.ledger import find_items
 
-    runs = [run for item in items(["bar2023"]) for run in item.runs("smoke")]
+    runs = [run for item in find_items(["bar2023"]) for run in item.runs("smoke")]
     stores = {Local(jobs=1): Store(tmp_path / "local"), Ray(jobs=2): Store(tmp_path / "ray")}
     assert all(carry_out(store, runs, engine) == {} for engine, store in stores.items())
     first, second = ([store.folder(run).read().digest for run in runs] for store in stores.values())

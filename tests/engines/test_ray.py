@@ -22,7 +22,7 @@ from prunefield.lab.execution import carry_out
 from prunefield.lab.store import Store
 
 pytest.importorskip("ray")
-PATIENCE = 600  # seconds; a busy machine is no failure
+PATIENCE = 600  # seconds; a busy machine is not a failure
 SWEEP = """
 import sys
 from prunefield.engines.ray import Ray

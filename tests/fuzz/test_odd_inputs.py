@@ -293,7 +293,7 @@ PROPERTIES = {
 
 
 def check_cases(name, cases, folder, monkeypatch):
-    """Tries so many cases of a property, always the same ones."""
+    """Tries a number of cases of a property, always the same ones."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PRUNEFIELD_DATA", str(folder))
     np.save("w.npy", np.arange(48, dtype=np.float32).reshape(4, 12) % 5)

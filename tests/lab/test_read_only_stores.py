@@ -15,7 +15,7 @@ from toy import Toy
 from prunefield.core.errors import RunError
 from prunefield.lab.execution import obtain
 from prunefield.lab.store import Store
-from prunefield.report.ledger import items
+from prunefield.report.ledger import find_items
 
 ITEM = "bar2023/lemma4.1"
 STORED, UNFINISHED, RUNNING = Toy(steps=20), Toy(seed=1), Toy(seed=2)
@@ -88,7 +88,7 @@ def desk(tmp_path_factory):
 def answers(tmp_path_factory, desk):
     """What every command says of a store that is read-only, and of one that belongs to another user."""
     store = Store(tmp_path_factory.mktemp("stores") / "read-only")
-    for run in (STORED, *items([ITEM])[0].runs("smoke")):
+    for run in (STORED, *find_items([ITEM])[0].runs("smoke")):
         obtain(store, run)
     for run in (UNFINISHED, RUNNING):
         store.folder(run).begin(run)

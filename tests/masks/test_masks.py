@@ -100,7 +100,7 @@ def test_a_layer_without_scores_is_refused_by_rank_and_by_chance_but_not_behind_
             choose(scores, 0.5)
         whole = Mask({name: torch.ones(len(part)) > 0 for name, part in scores.items()})
         assert sum(choose(scores, Fraction(3, 7), start=whole).counts().values()) == 3
-        assert choose({"a": torch.ones(3), "c": scores["c"]}, 1.0).density == 1  # a sum of zero is no sign
+        assert choose({"a": torch.ones(3), "c": scores["c"]}, 1.0).density == 1  # a sum of zero means nothing
 
 
 @given(scores_with_ties, densities, st.integers(0, 2**32))

@@ -5,7 +5,7 @@ import pytest
 from prunefield.papers import SCALES
 from prunefield.papers.lufkin2024.fig4 import Fig4
 from prunefield.papers.lufkin2024.proposition3_3 import Proposition3_3
-from prunefield.report.ledger import items, settle
+from prunefield.report.ledger import find_items, read_finding
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
 
@@ -19,15 +19,15 @@ EXPECTED = {
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_verdicts(name, smoke):
-    (item,) = items([f"lufkin2024/{name}"])
-    found = settle(smoke, item, "smoke")
+    (item,) = find_items([f"lufkin2024/{name}"])
+    found = read_finding(smoke, item, "smoke")
     assert found is not None
     assert [row.verdict.status for row in found.rows] == EXPECTED[name]
 
 
 def test_noise_is_not_mistaken_for_a_failure(smoke):
     """The steps of fig4 at smoke scale are noisier than the authors': what fails there is not testable."""
-    found = settle(smoke, Fig4(), "smoke")
+    found = read_finding(smoke, Fig4(), "smoke")
     assert found is not None
     assert NO not in [row.verdict.status for row in found.rows]
     assert all(row.null is not None and row.null.status == NO for row in found.rows)
@@ -59,7 +59,7 @@ def test_every_simulated_field_of_fig4_has_its_own_stream_and_its_own_flow():
 
 
 def test_fields_of_fig4_are_counted_by_streams(smoke):
-    found = settle(smoke, Fig4(), "smoke")
+    found = read_finding(smoke, Fig4(), "smoke")
     assert found is not None
     runs = [run for run in Fig4().runs("smoke") if isinstance(run, Neuron)]
     for row in found.rows[:6]:
@@ -67,8 +67,8 @@ def test_fields_of_fig4_are_counted_by_streams(smoke):
 
 
 def test_a_field_with_an_intercept_is_judged_with_it_and_without_is_said(smoke):
-    """§4.3 allows nonzero intercepts: 0.04 and a sinusoid of a third of that is no misfit."""
-    found = settle(smoke, Fig4(), "smoke")
+    """§4.3 allows nonzero intercepts: 0.04 and a sinusoid of a third of that is not a misfit."""
+    found = read_finding(smoke, Fig4(), "smoke")
     assert found is not None
     table = found.table.assign(shifted_error=0.02, error=0.3)
     for claim in Fig4.claims[3:6]:
@@ -90,5 +90,5 @@ def test_a_height_fits_the_exact_flow_or_neither():
 
 
 def test_the_flow_of_ising_data_is_that_of_fig3():
-    (fig3,) = items(["lufkin2024/fig3"])
+    (fig3,) = find_items(["lufkin2024/fig3"])
     assert {run.id for run in Fig4().runs("smoke")} & {run.id for run in fig3.runs("smoke")}

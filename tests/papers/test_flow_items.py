@@ -6,14 +6,14 @@ import pytest
 from prunefield.papers import SCALES
 from prunefield.papers.lufkin2024._neurons import reach
 from prunefield.papers.lufkin2024.claim3_2 import find_threshold
-from prunefield.report.ledger import items, settle
+from prunefield.report.ledger import find_items, read_finding
 
 NAMES = ("lemma3.1", "lemmaB.1", "section4.2", "fig5", "fig8", "claim3.2")
 
 
 @pytest.fixture(scope="module")
 def findings(smoke):
-    return {name: settle(smoke, *items([f"lufkin2024/{name}"]), "smoke") for name in NAMES}
+    return {name: read_finding(smoke, *find_items([f"lufkin2024/{name}"]), "smoke") for name in NAMES}
 
 
 def _statuses(finding):
@@ -69,13 +69,13 @@ def test_the_odds_of_matches_are_binomial():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_larger_scales_take_longer(name):
-    (item,) = items([f"lufkin2024/{name}"])
+    (item,) = find_items([f"lufkin2024/{name}"])
     seconds = [sum(run.seconds() for run in item.plan(scale)) for scale in SCALES]
     assert seconds == sorted(seconds)
 
 
 def test_runs_are_shared():
-    runs = {name: {run.id for run in items([f"lufkin2024/{name}"])[0].runs("smoke")} for name in (*NAMES, "fig3")}
+    runs = {name: {run.id for run in find_items([f"lufkin2024/{name}"])[0].runs("smoke")} for name in (*NAMES, "fig3")}
     assert runs["fig5"] == runs["claim3.2"]
     assert runs["lemmaB.1"] <= runs["fig3"]
     assert len(runs["section4.2"] & runs["fig3"]) == 2

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from prunefield.lab.execution import order
+from prunefield.lab.execution import order_runs
 from prunefield.papers import SCALES
 from prunefield.papers.lufkin2024._units import average_waves, judge_ranks, judge_signs
-from prunefield.report.ledger import items, settle
+from prunefield.report.ledger import find_items, read_finding
 
 NAMES = ("fig1", "fig6", "fig7")
 # The claims whose numbers are far from the line; on which side the others fall may depend on the machine.
@@ -15,8 +15,8 @@ CLEAR = {"fig1": (0, 1), "fig6": (0, 2, 4), "fig7": (4, 6, 8)}
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_clear_at_smoke_scale_is_reproduced(name, smoke):
-    (item,) = items([f"lufkin2024/{name}"])
-    found = settle(smoke, item, "smoke")
+    (item,) = find_items([f"lufkin2024/{name}"])
+    found = read_finding(smoke, item, "smoke")
     assert found is not None
     assert [found.rows[index].verdict.status for index in CLEAR[name]] == ["reproduced"] * len(CLEAR[name])
     assert not found.table.duplicated(["network", "data", "size", "rate", "unit"]).any()
@@ -25,13 +25,13 @@ def test_what_is_clear_at_smoke_scale_is_reproduced(name, smoke):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_scale_can_be_planned(name):
-    (item,) = items([f"lufkin2024/{name}"])
-    hours = [sum(run.seconds() for run in order(item.plan(scale))) for scale in SCALES]
+    (item,) = find_items([f"lufkin2024/{name}"])
+    hours = [sum(run.seconds() for run in order_runs(item.plan(scale))) for scale in SCALES]
     assert hours == sorted(hours)
 
 
 def test_fig7_shares_a_run_with_fig6():
-    six, seven = (items([f"lufkin2024/{name}"])[0] for name in ("fig6", "fig7"))
+    six, seven = (find_items([f"lufkin2024/{name}"])[0] for name in ("fig6", "fig7"))
     assert all(set(six.plan(scale)) & set(seven.plan(scale)) for scale in SCALES)
 
 

@@ -9,7 +9,7 @@ from scipy import stats
 from prunefield.measures.differences import compare_pairs, estimate_mean
 from prunefield.papers.redman2025._intervals import add_intervals, draw_mean
 from prunefield.papers.redman2025.hypothesis import Hypothesis, compare_last
-from prunefield.report.ledger import items, settle
+from prunefield.report.ledger import find_items, read_finding
 
 COLUMNS = {
     "fig1": ["width", "lonely", "selectivity"],
@@ -58,8 +58,8 @@ def test_bars_are_drawn_from_three_seeds_on(count, bars):
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_tables_hold_the_intervals_of_their_means(name, smoke):
-    (item,) = items([f"redman2025/{name}"])
-    found = settle(smoke, item, "smoke")
+    (item,) = find_items([f"redman2025/{name}"])
+    found = read_finding(smoke, item, "smoke")
     assert found is not None
     for column in COLUMNS[name]:
         rows = found.table.dropna(subset=[f"{column}_low"])

@@ -5,7 +5,7 @@ import pytest
 from prunefield.papers import rows
 from prunefield.papers.redman2025._nets import SCALES, nets
 from prunefield.papers.redman2025.reuse import settings
-from prunefield.report.ledger import items, settle
+from prunefield.report.ledger import find_items, read_finding
 from prunefield.runs import Run
 
 KEPT_1 = [3146752, 2202727, 1541909, 1079336, 755536, 528875, 370213, 259149, 181404, 126983, 88888]  # the fact sheet's
@@ -24,8 +24,8 @@ def test_each_setting_differs_from_the_base_in_one_way(scale):
 
 
 def test_counts_of_table_s1_are_those_of_the_fact_sheet(smoke):
-    (item,) = items(["redman2025/tableS1"])
-    found = settle(smoke, item, "smoke")
+    (item,) = find_items(["redman2025/tableS1"])
+    found = read_finding(smoke, item, "smoke")
     for layer, kept in enumerate((KEPT_1, KEPT_2), start=1):
         for column in ("paper", "ours"):
             assert rows(found.table, quantity=f"kept {layer}")[column].tolist() == kept

@@ -6,7 +6,7 @@ import torch
 from prunefield.papers import SCALES
 from prunefield.papers.bar2023 import _cases, _linear
 from prunefield.papers.bar2023.theorem4_4 import Theorem4_4
-from prunefield.report.ledger import items, settle
+from prunefield.report.ledger import find_items, read_finding
 from prunefield.runs import Record, Result
 from prunefield.runs.linear_scores import LinearScores
 from prunefield.runs.outcomes import Outcomes
@@ -28,7 +28,7 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def findings(smoke):
-    return {name: settle(smoke, *items([f"bar2023/{name}"]), "smoke") for name in EXPECTED}
+    return {name: read_finding(smoke, *find_items([f"bar2023/{name}"]), "smoke") for name in EXPECTED}
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -44,7 +44,7 @@ def test_the_counterexamples_are_the_hand_made_ones(findings):
 
 
 def test_runs_are_shared():
-    runs = {name: {run.id for run in items([f"bar2023/{name}"])[0].runs("smoke")} for name in EXPECTED}
+    runs = {name: {run.id for run in find_items([f"bar2023/{name}"])[0].runs("smoke")} for name in EXPECTED}
     theorem = {run.id for run in Theorem4_4().runs("smoke")}
     assert runs["algorithm1"] < runs["lemma4.1"]
     assert runs["lemmaB.2"] < runs["lemmaB.1"]
@@ -55,7 +55,7 @@ def test_runs_are_shared():
 
 def test_the_theory_stays_within_its_time():
     for scale, limit in zip(SCALES, (12, 600, 600, 1e6), strict=True):
-        runs = {run.id: run for name in EXPECTED for run in items([f"bar2023/{name}"])[0].plan(scale)}
+        runs = {run.id: run for name in EXPECTED for run in find_items([f"bar2023/{name}"])[0].plan(scale)}
         assert sum(run.seconds() for run in runs.values()) < limit
 
 

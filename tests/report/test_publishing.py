@@ -6,11 +6,11 @@ import pytest
 
 from prunefield.cli import main
 from prunefield.core.names import modules
-from prunefield.lab.execution import order
+from prunefield.lab.execution import order_runs
 from prunefield.papers import SCALES
 from prunefield.report import publishing
-from prunefield.report.ledger import Finding, items, settle
-from prunefield.report.publishing import compare, find_published, locate_published, publish, read_published
+from prunefield.report.ledger import Finding, find_items, read_finding
+from prunefield.report.publishing import compare_published, find_published, locate_published, publish, read_published
 
 NAMES = ["bar2023/lemmaB.1", "bar2023/lemmaB.2"]
 PAPERS = sorted({name.partition("/")[0] for name in modules("papers")})
@@ -31,39 +31,39 @@ def change(file, edit):
 
 
 def test_what_is_published_is_what_was_found(file, smoke):
-    assert publish(smoke, items(NAMES), "smoke") == [file]
-    findings = [settle(smoke, item, "smoke") for item in items(NAMES)]
+    assert publish(smoke, find_items(NAMES), "smoke") == [file]
+    findings = [read_finding(smoke, item, "smoke") for item in find_items(NAMES)]
     assert list(read_published("bar2023", "smoke")) == NAMES
     for finding in findings:
         found = find_published(finding.item)
         assert found.runs == {run.folder: result.digest for run, result in finding.results.items()}
         assert [claim["status"] for claim in found.as_json()["claims"]] == [r.verdict.status for r in finding.rows]
         assert found.seconds >= 0  # rounded: these take a few milliseconds
-        assert compare(finding) == "same"
+        assert compare_published(finding) == "same"
     before = file.read_bytes()
-    publish(smoke, items(NAMES[:1]), "smoke")
+    publish(smoke, find_items(NAMES[:1]), "smoke")
     assert file.read_bytes() == before
 
 
 def test_an_item_that_is_not_in_the_store_is_kept_and_one_that_is_gone_is_dropped(file, smoke, store):
-    publish(smoke, items(NAMES), "smoke")
+    publish(smoke, find_items(NAMES), "smoke")
     before = file.read_bytes()
     change(file, lambda entries: entries.append({**entries[0], "item": "bar2023/lemma9.9"}))
-    publish(store, items(["bar2023"]), "smoke")
+    publish(store, find_items(["bar2023"]), "smoke")
     assert file.read_bytes() == before
 
 
 def test_an_empty_store_publishes_nothing(file, store):
-    assert publish(store, items(["bar2023"]), "smoke") == []
+    assert publish(store, find_items(["bar2023"]), "smoke") == []
     assert not file.exists()
 
 
 def test_another_result_differs_and_another_scale_is_not_compared(file, smoke):
-    publish(smoke, items(NAMES[:1]), "smoke")
-    finding = settle(smoke, *items(NAMES[:1]), "smoke")
+    publish(smoke, find_items(NAMES[:1]), "smoke")
+    finding = read_finding(smoke, *find_items(NAMES[:1]), "smoke")
     change(file, lambda entries: entries[0].update(digest="0"))
-    assert compare(finding) == "differs"
-    assert compare(Finding(finding.item, "laptop", finding.results)) is None
+    assert compare_published(finding) == "differs"
+    assert compare_published(Finding(finding.item, "laptop", finding.results)) is None
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_damaged_or_foreign_file_gets_one_line(file, content, reason, capsys):
 
 
 def test_a_file_of_another_scale_is_foreign(file, smoke):
-    publish(smoke, items(NAMES), "smoke")
+    publish(smoke, find_items(NAMES), "smoke")
     file.rename(file.with_name("bar2023-laptop.json"))
     with pytest.raises(publishing.StoreError, match="at smoke scale"):
         read_published("bar2023", "laptop")
@@ -94,8 +94,8 @@ def test_shipped_results_belong_to_the_items_as_they_are(paper, scale):
     """If this fails after an edit of an item: `make publish STORE=…`, with the runs of that item in the store."""
     assert locate_published(paper, scale).stat().st_size < 1_000_000
     for name, found in read_published(paper, scale).items():
-        (item,) = items([name])
-        assert set(found.runs) == {run.folder for run in order(item.runs(scale))}, name
+        (item,) = find_items([name])
+        assert set(found.runs) == {run.folder for run in order_runs(item.runs(scale))}, name
         stated = [(claim.text, claim.where, claim.expected, claim.decided_at) for claim in item.claims]
         assert [(claim.text, claim.where, claim.expected, claim.decided_at) for claim in found.claims] == stated, name
 

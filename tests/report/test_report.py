@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 import pytest
 
 from prunefield.core.names import modules
-from prunefield.report.drawings import write as write_files
-from prunefield.report.ledger import items, settle
-from prunefield.report.page import render
+from prunefield.report.drawings import write_item_files as write_files
+from prunefield.report.ledger import find_items, read_finding
+from prunefield.report.page import render_page
 
 VOID = {"col", "meta", "br", "link", "img", "input"}
 
@@ -36,12 +36,12 @@ class Balance(HTMLParser):
 @pytest.fixture(scope="module")
 def findings(smoke):
     one_of_each_paper = {name.partition("/")[0]: name for name in modules("papers")}
-    return [settle(smoke, item, "smoke") for item in items(list(one_of_each_paper.values()))]
+    return [read_finding(smoke, item, "smoke") for item in find_items(list(one_of_each_paper.values()))]
 
 
 @pytest.fixture(scope="module")
 def page(findings, smoke):
-    return render(findings, smoke)
+    return render_page(findings, smoke)
 
 
 def test_the_page_is_whole(page):

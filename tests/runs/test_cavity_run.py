@@ -7,7 +7,7 @@ from scipy import stats
 from prunefield.core.seeds import generator
 from prunefield.measures.cavity import COLUMNS, score_weights
 from prunefield.runs import Result, State
-from prunefield.runs.cavity import Cavity, average
+from prunefield.runs.cavity import Cavity, average_scores
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.runs.kurtosis import rewound_weight
 from prunefield.tasks import draw_balanced
@@ -83,5 +83,5 @@ def test_what_has_no_score_is_counted():
     column = torch.tensor([1.0, torch.nan, 3.0, torch.nan])
     group = torch.tensor([1, 1, 1, 2])
     names = ("exact", "pooled")
-    found = average(dict.fromkeys(names, column), group, torch.ones(2, 2, dtype=torch.bool))
+    found = average_scores(dict.fromkeys(names, column), group, torch.ones(2, 2, dtype=torch.bool))
     assert [(row["count"], row["excluded"], row["exact"]) for row in found] == [(2, 1, 2.0), (0, 1, None)]

@@ -7,7 +7,7 @@ import torch
 
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
-from prunefield.masks.mask import unpack
+from prunefield.masks.mask import unpack_bits
 from prunefield.measures.kurtosis import kurtosis_per_class
 from prunefield.runs import Result, Run, State
 from prunefield.runs.components import PARTS, Components
@@ -34,7 +34,7 @@ def read():
 
 
 def masks(run, read):
-    return [unpack(record.tensors["mask"], (5, 108)) for record in run(State(read=read))]
+    return [unpack_bits(record.tensors["mask"], (5, 108)) for record in run(State(read=read))]
 
 
 @pytest.mark.parametrize("run", RUNS[1:], ids=["greedy", "excess"])

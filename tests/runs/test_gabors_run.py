@@ -7,7 +7,7 @@ import torch
 
 from prunefield.measures.gabor import find_preference, flatten_fields
 from prunefield.runs import Result, State
-from prunefield.runs.gabors import Gabors, describe
+from prunefield.runs.gabors import Gabors, describe_gabors
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.tasks.leaves import Leaves
 
@@ -45,9 +45,9 @@ def test_each_method_has_a_record_of_the_most_connected_units(read, field):
 
 def test_flat_fields_are_left_out():
     fields = torch.zeros(3, 1, 9, 9)
-    values, _ = describe(fields)
+    values, _ = describe_gabors(fields)
     assert values == {"units": 0, "selectivity": None, "explained": None, "frequency": None}
     fields[1, 0, :, 2:4] = 1
-    values, tensors = describe(fields)
+    values, tensors = describe_gabors(fields)
     assert values["units"] == 1
     assert tensors["preferred"][1].item() % torch.pi == pytest.approx(0, abs=1e-6)

@@ -7,7 +7,7 @@ from prunefield.core import seeds
 from prunefield.core.errors import RunError, UsageError
 from prunefield.runs import Record, Run, State
 from prunefield.runs.flow import Flow
-from prunefield.runs.neuron import Neuron, first_weights
+from prunefield.runs.neuron import Neuron, draw_initial_weights
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
@@ -32,7 +32,7 @@ def test_records_come_on_schedule_and_start_where_the_flow_starts():
     assert [record["step"] for record in ours] == [0, 5, 10, 15, 20, 23]
     assert [record["time"] for record in theirs] == pytest.approx([0, 0.5, 1.0, 1.15])
     assert torch.equal(ours[0].tensors["weights"], theirs[0].tensors["weights"])
-    assert torch.equal(ours[0].tensors["weights"], first_weights(0, 3, 12, 1e-3))
+    assert torch.equal(ours[0].tensors["weights"], draw_initial_weights(0, 3, 12, 1e-3))
 
 
 def test_a_step_is_the_one_that_autograd_takes():
@@ -52,7 +52,7 @@ def test_a_step_is_the_one_that_autograd_takes():
 )
 def test_early_in_training_a_large_batch_follows_the_flow(task, error):
     # For a Gaussian Eq. 5 is exact and only the noise of the batch is left, otherwise it is right as N grows.
-    # The first weights are large, so that a step of 0.01 is short.
+    # The initial weights are large, so that a step of 0.01 is short.
     settings = {"task": task, "inits": 3, "init_scale": 0.3}
     neuron = Neuron(**settings, lr=0.01, batch_size=4000, steps=100, record_every=100)
     flow = Flow(**settings, time=1.0, record_every=1.0)
@@ -68,7 +68,7 @@ def test_one_batch_kept_is_plain_gradient_descent_whose_loss_falls_in_every_step
     run = Neuron(task=task, inits=2, fresh=False, batch_size=60, lr=0.02, steps=80, record_every=1, init_scale=1.0)
     records = _records(run, State())
     x, y = task.sample(60, generator=seeds.generator(run.seed, "data"), dtype=torch.float64)
-    w = first_weights(run.seed, 2, 8, 1.0).requires_grad_()
+    w = draw_initial_weights(run.seed, 2, 8, 1.0).requires_grad_()
     for record in records:
         assert torch.allclose(record.tensors["weights"], w.detach(), rtol=0, atol=1e-12)
         losses = ((x @ w.T).relu() - y[:, None]).square().mean(0)

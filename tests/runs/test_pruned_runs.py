@@ -8,7 +8,7 @@ import torch
 
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
-from prunefield.masks.mask import Mask, count_kept, unpack
+from prunefield.masks.mask import Mask, count_kept, unpack_bits
 from prunefield.runs import Result, Run, State
 from prunefield.runs.pruned import Pruned
 from prunefield.runs.shuffles import Shuffles
@@ -36,7 +36,7 @@ def read():
 
 
 def masks_of(records, shapes):
-    return [Mask({n: unpack(r.tensors[f"mask:{n}"], shape) for n, shape in shapes.items()}) for r in records]
+    return [Mask({n: unpack_bits(r.tensors[f"mask:{n}"], shape) for n, shape in shapes.items()}) for r in records]
 
 
 def test_tickets_hit_their_density_exactly_and_are_nested(read):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from prunefield.runs.neuron import first_weights
+from prunefield.runs.neuron import draw_initial_weights
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
@@ -32,7 +32,7 @@ def test_the_table_is_accurate_everywhere(task):
 def test_a_law_without_a_fourth_moment_has_a_flow_but_no_table():
     task = Kur(k=3.0, size=12, lengthscales=(0.5, 1.5))
     assert tabulate_function(task.amplifier) is None
-    start = first_weights(0, 1, 12, 1e-3)
+    start = draw_initial_weights(0, 1, 12, 1e-3)
     end = flow.integrate_flow(start, [0.0, 1.0], task.covariance(0), task.covariance(1), task.amplifier)[-1]
     assert end.isfinite().all()
 
@@ -40,7 +40,7 @@ def test_a_law_without_a_fourth_moment_has_a_flow_but_no_table():
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.title)
 def test_the_compiled_velocity_equals_compute_velocity(task):
     short, long = task.covariance(0), task.covariance(1)
-    w = first_weights(5, 3, 40, 1.0)
+    w = draw_initial_weights(5, 3, 40, 1.0)
     w[1] = 0.3  # flat
     w[2, 5] = 40.0  # nearly one site, where a is nearly 1
     rows = tabulate_function(task.amplifier)
@@ -59,7 +59,7 @@ def test_only_matrices_of_a_ring_with_an_even_number_of_sites_are_folded():
     pairs = [*((task.covariance(0), task.covariance(1)) for task in (torus, odd, ring)), (estimate, estimate)]
     folded = []
     for short, long in pairs:
-        w = first_weights(1, 2, len(long), 1.0)
+        w = draw_initial_weights(1, 2, len(long), 1.0)
         even, rest = fold_matrices(torch.cat([long, short + long], 1).numpy())
         folded.append(len(rest) > 0)
         seen = compile_velocity()(w.flatten().numpy(), even, rest, tabulate_function(torch.sin))

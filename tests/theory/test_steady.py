@@ -8,7 +8,7 @@ import torch
 
 from prunefield.core.errors import RunError
 from prunefield.measures.localisation import compute_ipr
-from prunefield.runs.neuron import first_weights
+from prunefield.runs.neuron import draw_initial_weights
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
@@ -18,7 +18,7 @@ from prunefield.theory.steady import find_steady
 
 def test_gaussian_data_end_flat_at_the_known_height():
     short, long = (fields.correlate_sites(40, xi) for xi in (1.0, 3.0))
-    found = find_steady(first_weights(0, 4, 40, 1e-3), short, long, amplifier.amplify_gaussian).weights
+    found = find_steady(draw_initial_weights(0, 4, 40, 1e-3), short, long, amplifier.amplify_gaussian).weights
     height = flow.find_flat_state(fields.make_circulant(short), fields.make_circulant(long), amplifier.amplify_gaussian)
     assert found.abs().flatten().tolist() == pytest.approx([height] * 160, abs=1e-7)
 
@@ -26,9 +26,9 @@ def test_gaussian_data_end_flat_at_the_known_height():
 @pytest.mark.parametrize("task", [Ising(), Nlgp(g=3.0, lengthscales=(1.0, 2.0))], ids=lambda task: task.title)
 def test_a_localised_bump_is_where_the_flow_ends(task):
     short, long = task.covariance(0), task.covariance(1)
-    start = first_weights(0, 4, 40, 1e-3)
+    start = draw_initial_weights(0, 4, 40, 1e-3)
     end = flow.integrate_flow(start, [0.0, 3000.0], short, long, task.amplifier)[-1]
-    found = find_steady(end + 0.01 * first_weights(1, 4, 40, 1.0), short[0], long[0], task.amplifier).weights
+    found = find_steady(end + 0.01 * draw_initial_weights(1, 4, 40, 1.0), short[0], long[0], task.amplifier).weights
     assert flow.compute_velocity(found, short, long, task.amplifier).abs().max() < 1e-9
     assert (compute_ipr(found) * 40 > 6).all()
     heights = found.abs().sort(-1).values
@@ -40,7 +40,7 @@ def test_a_localised_bump_is_where_the_flow_ends(task):
 def test_from_initial_weights_spins_localise_and_kur_does_not():
     for task, local in ((Ising(), True), (Kur(k=5.0), False)):
         short, long = task.covariance(0)[0], task.covariance(1)[0]
-        found = find_steady(first_weights(0, 3, 40, 1e-3), short, long, task.amplifier)
+        found = find_steady(draw_initial_weights(0, 3, 40, 1e-3), short, long, task.amplifier)
         ipr = compute_ipr(found.weights) * 40
         assert bool((ipr > 6).all()) == local
         assert bool((ipr < 3).all()) != local
@@ -83,4 +83,4 @@ def test_the_extra_half_in_eq_8_doubles_the_field():
 def test_a_search_that_does_not_converge_is_an_error():
     short, long = (fields.correlate_sites(40, xi) for xi in (1.0, 3.0))
     with pytest.raises(RunError, match="no steady state within 3 steps"):
-        find_steady(first_weights(0, 1, 40, 1e-3), short, long, amplifier.amplify_gaussian, limit=3)
+        find_steady(draw_initial_weights(0, 1, 40, 1e-3), short, long, amplifier.amplify_gaussian, limit=3)

@@ -14,14 +14,14 @@ BLINK = 0.2  # seconds between two pictures of the bar in a notebook
 
 
 class Tell(Protocol):
-    """Called with what is done and what there is in all, and perhaps with a better text than "3 of 9 iterations"."""
+    """Called with the amount done and the total, and optionally with a better text than "3 of 9 iterations"."""
 
     def __call__(self, done: float, total: float, note: str | None = None) -> None: ...
 
 
 @contextmanager
 def track_progress(what: str, *, unit: str = "iterations", shown: bool = True) -> Iterator[Tell]:
-    """A bar that appears at the first call of what this yields: what is refused at once gets its line and no bar."""
+    """A bar that appears when the yielded function is first called, so that an immediate error shows no bar."""
     begun = last = monotonic()
     is_terminal, is_notebook = sys.stderr.isatty(), "ipykernel" in sys.modules
     bar: Progress | bool = False  # in a notebook whether there is one

@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 from prunefield.core.errors import UsageError
 
 _lock = threading.Lock()
-_inside = 0  # how many runs of this process are under way, in threads of the caller or one inside of the other
+_inside = 0  # how many runs of this process are under way, in threads of the caller or nested in each other
 _process = ExitStack()  # gives the process its own settings back
 
 
@@ -87,7 +87,7 @@ def _find_knobs() -> list[Any]:
 
 
 def _set_precision(precision: str, each: Sequence[str]) -> None:
-    """Sets the one precision that torch has had for long, then that of each library where it differs."""
+    """Sets torch's older, single precision, then that of each library where it differs."""
     torch.set_float32_matmul_precision(precision)
     for knob, wanted in zip(_find_knobs(), each, strict=True):
         if knob.fp32_precision != wanted:

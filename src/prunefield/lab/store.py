@@ -77,7 +77,7 @@ class Store:
         path = self.root / "runs"
         try:
             with os.scandir(path) as entries:
-                # A link in a circle is no folder; asked whether it is one, `entry` itself would fail.
+                # A circular link is not a folder; `entry.is_dir` would fail on it.
                 return sorted(
                     entry.name for entry in entries if entry.is_dir(follow_symlinks=False) or os.path.isdir(entry.path)
                 )
@@ -143,7 +143,7 @@ def tabulate_runs(folders: Iterable[Folder], *, records: bool = False) -> "DataF
 def find_store(place: Store | Path | str | None = None) -> Store | None:
     """The store in a folder, by default in PRUNEFIELD_STORE or `prunefield-out`; None if there is none.
 
-    One that may not be looked into counts, and is refused when it is opened.
+    A store that may not be read counts as one, and is refused when it is opened.
     """
     if isinstance(place, Store):
         return place

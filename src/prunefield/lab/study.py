@@ -38,7 +38,7 @@ class Study:
     """Runs with settings in common: one for each combination of the values in `sweep`.
 
     `settings` is a table with the key `kind`, or text such as `neuron,task=nlgp,steps=500`; a dot in a key leads into
-    nested settings, and plug-ins may stand for their settings.
+    nested settings, and plug-ins may be given instead of their settings.
 
     >>> study = Study({"kind": "neuron", "task": "nlgp"}, sweep={"seed": range(3), "task.g": [0.01, 3.0]})
     >>> study
@@ -89,7 +89,7 @@ class Study:
 
     @property
     def count(self) -> int:
-        """How many runs there are: the product of the lengths in the sweep. `len` has a limit, this has not."""
+        """How many runs there are: the product of the lengths in the sweep. `len` has a limit, this does not."""
         return math.prod(map(len, self.sweep.values()))
 
     def __iter__(self) -> Iterator[Run]:
@@ -117,7 +117,7 @@ class Study:
         return [key for _, key in sorted(zip(swept, found, strict=True), key=lambda pair: pair[0] or [len(order)])]
 
     def plan(self, store: Store | Path | str | None = None, *, device: str = "cpu") -> Plan:
-        """What `run` would execute, what is stored already, and the time of the rest; a new store is not made."""
+        """What `run` would execute, what is stored already, and the time of the rest; no store is created."""
         return make_plan(self.runs, find_store(store), varying=self.varying, device=device)
 
     def results(self, store: Store | Path | str | None = None) -> Results:

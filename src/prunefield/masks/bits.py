@@ -10,15 +10,15 @@ from torch import Tensor
 from prunefield.core.errors import UsageError
 
 
-def pack(kept: Tensor) -> Tensor:
+def pack_bits(kept: Tensor) -> Tensor:
     """Eight entries of a boolean tensor in a byte."""
     return torch.from_numpy(np.packbits(kept.cpu().flatten().numpy()))
 
 
-def unpack(bits: Tensor, shape: Sequence[int]) -> Tensor:
-    """The boolean tensor of a shape that `pack` has packed.
+def unpack_bits(bits: Tensor, shape: Sequence[int]) -> Tensor:
+    """The boolean tensor of a shape that `pack_bits` has packed.
 
-    >>> unpack(pack(torch.tensor([[True, False, True]])), (1, 3)).tolist()
+    >>> unpack_bits(pack_bits(torch.tensor([[True, False, True]])), (1, 3)).tolist()
     [[True, False, True]]
     """
     is_shape = all(type(side) is int and side >= 0 for side in shape) and prod(filter(None, shape)) < 2**63

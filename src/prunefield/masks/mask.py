@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from prunefield.core.errors import UsageError
 from prunefield.core.files import checksum, write_whole
 from prunefield.core.sizes import check_safetensors
-from prunefield.masks.bits import pack, unpack
+from prunefield.masks.bits import pack_bits, unpack_bits
 from prunefield.masks.selection import (
     Density,
     Reduction,
@@ -32,7 +32,7 @@ from prunefield.modules.calls import Data
 from prunefield.modules.holding import Handle, hold_zeros, set_zeros
 from prunefield.modules.naming import layer_weights, name_parameters, walk_modules
 
-__all__ = ["Density", "Mask", "count_kept", "keep_largest", "pack", "unpack"]
+__all__ = ["Density", "Mask", "count_kept", "keep_largest", "pack_bits", "unpack_bits"]
 _FORMAT = 2  # since which the checksum covers names and shapes, too
 _HEADER = "prunefield-mask"  # the one key of the file's metadata: a single key keeps the file's bytes reproducible
 
@@ -228,7 +228,7 @@ class Mask(Mapping[str, Tensor]):
         """Writes the mask completely or not at all, one bit per weight, as a safetensors file."""
         from safetensors.torch import save
 
-        bits = {name: pack(kept) for name, kept in self.items()}
+        bits = {name: pack_bits(kept) for name, kept in self.items()}
         shapes = {name: list(kept.shape) for name, kept in self.items()}
         header = {"format": _FORMAT, "shapes": shapes, "sha256": _digest(bits, shapes)}
         write_whole(Path(path), save(bits, metadata={_HEADER: json.dumps(header)}))
@@ -258,7 +258,7 @@ class Mask(Mapping[str, Tensor]):
         if _digest(bits, shapes if made == _FORMAT else None) != digest:
             raise UsageError(f"{path} is damaged: its bits are not those that were written; create the mask again")
         try:
-            return cls({name: unpack(bits[name], shape) for name, shape in shapes.items()})
+            return cls({name: unpack_bits(bits[name], shape) for name, shape in shapes.items()})
         except UsageError as error:
             raise UsageError(f"{path} is damaged: {error}; create the mask again") from None
 

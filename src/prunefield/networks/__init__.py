@@ -1,6 +1,6 @@
 """Networks: layers and their widths as frozen settings. One file is one network.
 
-A file may also name settings that are usual: `NAMED = {"resnet20": {"width": 16}}`, a literal, as names are read
+A file may also give names to common settings: `NAMED = {"resnet20": {"width": 16}}`, a literal, as names are read
 without executing the file. Each such name can be used wherever a network is asked for.
 """
 

@@ -73,7 +73,7 @@ class Norm(nn.Module):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """The identity, apart from what batches say."""
+        """Resets to the identity: scale 1, shift 0, and running averages that have seen no batch."""
         for tensor, value in ((self.weight, 1), (self.bias, 0), (self.mean, 0), (self.variance, 1), (self.seen, 0)):
             tensor.fill_(value)
 
@@ -86,7 +86,7 @@ class Norm(nn.Module):
         return functional.batch_norm(x, None, None, self.weight, self.bias, True, eps=self.eps)
 
     def follow_(self, mean: Tensor, variance: Tensor) -> None:
-        """Takes a batch's moments into the running averages."""
+        """Updates the running averages with the moments of a batch."""
         share = 1 - self.decay if self.seen else 1.0
         self.mean.lerp_(mean, share)
         self.variance.lerp_(variance, share)

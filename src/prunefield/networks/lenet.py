@@ -18,7 +18,9 @@ class Lenet(Network):
     torch.Size([2, 10])
     """
 
-    width: int = Field(default=100, ge=1, description="number of units of the second layer; the first has 3 times more")
+    width: int = Field(
+        default=100, ge=1, description="number of units of the second layer; the first has 3 times as many"
+    )
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -13,10 +13,10 @@ NAMED = {"resnet20": {"width": 16, "stages": [3, 3, 3]}, "resnet18": {"width": 6
 
 
 class Resnet(Network):
-    """A 3×3 convolution, stages of `stages[i]` blocks with 2ⁱ·`width` channels, mean over places, linear.
+    """A 3×3 convolution, stages of `stages[i]` blocks with 2ⁱ·`width` channels, mean over positions, linear.
 
-    Every stage but the first halves the image. The defaults are ResNet-20 of bar2023, Sec. 8, and WRN-20-32 has the
-    width 32; ResNet-18 for Tiny-ImageNet has the width 64 and stages (2, 2, 2, 2), and its truly twice as wide form the
+    Every stage but the first halves the image. The defaults are ResNet-20 of bar2023, Sec. 8, and WRN-20-32 has
+    width 32; ResNet-18 for Tiny-ImageNet has width 64 and stages (2, 2, 2, 2), and one that is really twice as wide has
     width 128.
 
     >>> net = Resnet()
@@ -43,7 +43,7 @@ class ResnetModule(nn.Module):
 
     def __init__(self, channels: int, width: int, stages: Sequence[int], classes: int) -> None:
         super().__init__()
-        self.stem = normalised(channels, width, 3, 1)
+        self.stem = make_convolution(channels, width, 3, 1)
         widths = [width * 2**stage for stage, depth in enumerate(stages) for _ in range(depth)]
         pairs = zip([width, *widths], widths, strict=False)
         self.blocks = nn.Sequential(*(Block(before, after) for before, after in pairs))
@@ -61,13 +61,15 @@ class Block(nn.Module):
     def __init__(self, before: int, after: int) -> None:
         super().__init__()
         stride = 1 if before == after else 2
-        self.main = nn.Sequential(normalised(before, after, 3, stride), nn.ReLU(), normalised(after, after, 3, 1))
-        self.shortcut = nn.Identity() if before == after else normalised(before, after, 1, stride)
+        self.main = nn.Sequential(
+            make_convolution(before, after, 3, stride), nn.ReLU(), make_convolution(after, after, 3, 1)
+        )
+        self.shortcut = nn.Identity() if before == after else make_convolution(before, after, 1, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.relu(self.main(x) + self.shortcut(x))
 
 
-def normalised(before: int, after: int, side: int, stride: int) -> nn.Sequential:
+def make_convolution(before: int, after: int, side: int, stride: int) -> nn.Sequential:
     """A convolution without bias, batch-normalised."""
     return nn.Sequential(nn.Conv2d(before, after, side, stride, padding=side // 2, bias=False), nn.BatchNorm2d(after))

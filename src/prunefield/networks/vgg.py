@@ -13,7 +13,7 @@ NAMED = {"vgg19": {"width": 64, "stages": [2, 2, 4, 4, 4]}}
 
 
 class Vgg(Network):
-    """Stages of 3×3 convolutions with bias, each batch-normalised, max-pooled between; mean over places; linear.
+    """Stages of 3×3 convolutions with bias, each batch-normalised, max-pooled between; mean over positions; linear.
 
     Stage i has `stages[i]` convolutions of min(2ⁱ, 8)·`width` channels. The defaults are VGG-19 of bar2023, Sec. 8.
 

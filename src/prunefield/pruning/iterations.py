@@ -47,15 +47,15 @@ def prune(
 ) -> Mask:
     """The mask of a network at a density; the network itself stays as it is.
 
-    `score` is a name, a table of settings (`{"kind": "snip", "skip": "head"}`) or a `Score`: it says how many
-    `iterations` are usual, and what of the data it reads. `data` is a `DataLoader`, a pair (inputs, labels), a dict or
-    a list of these; a function is asked for new data in every iteration; scores that read none need none.
-    `forward(net, batch)` calls the network where `net(inputs)` does not, `loss(outputs, labels)` replaces the score's
-    own. What the mask `start` or an iteration has pruned never returns; what `start` says of weights that the score
-    skips is part of the answer. `sample` says when the mask is drawn at random instead of kept by rank: the paper
-    leaves open whether it is in the last iteration or in each. All that is drawn comes from `generator`, or from
-    `seed`. With `check`, a `PruneWarning` says what collapsed. `progress` is called after each iteration with the
-    number done and the total. The other settings are those of `Mask.sample`.
+    `score` is a name, a table of settings (`{"kind": "snip", "skip": "head"}`) or a `Score`: it has a default number of
+    `iterations` and knows how much of the data it reads. `data` is a `DataLoader`, a pair (inputs, labels), a dict or a
+    list of these; a function is called for new data in every iteration; scores that read none need none. `forward(net,
+    batch)` calls the network where `net(inputs)` does not, `loss(outputs, labels)` replaces the score's own. What the
+    mask `start` or an iteration has pruned never returns; for weights that the score skips, the mask has the entries of
+    `start`. `sample` says when the mask is drawn at random instead of kept by rank: the paper leaves open whether it is
+    in the last iteration or in each. Random numbers come from `generator`, or from `seed`. With `check`, a
+    `PruneWarning` says what collapsed. `progress` is called after each iteration with the number done and the total.
+    The other settings are those of `Mask.sample`.
 
     >>> net = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 2))
     >>> prune(net, "synflow", density=0.25, data=torch.ones(1, 8))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prunefield.core.errors import UsageError, unknown
-from prunefield.core.names import modules, presets
+from prunefield.core.names import list_presets, modules
 
 if TYPE_CHECKING:
     from torch import nn
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def name_networks() -> list[str]:
-    """The names of networks that can be built here, without importing any."""
-    return [*presets("networks"), *modules("networks")]
+    """The names of the built-in networks, without importing any."""
+    return [*list_presets("networks"), *modules("networks")]
 
 
 def is_built_in(model: str) -> bool:
-    """Whether a name is that of a network here, with or without a width, as in resnet20:32."""
+    """Whether a name is that of a built-in network, with or without a width, as in resnet20:32."""
     name, colon, width = model.partition(":")
-    return name in presets("networks") or (name in modules("networks") and (not colon or width.isdecimal()))
+    return name in list_presets("networks") or (name in modules("networks") and (not colon or width.isdecimal()))
 
 
 def is_saved(model: str) -> bool:
@@ -30,13 +30,13 @@ def is_saved(model: str) -> bool:
 
 
 def check_name(model: str) -> None:
-    """Refuses what is neither module:factory nor a network here nor a file."""
+    """Refuses what is neither module:factory nor a built-in network nor a file."""
     if not is_built_in(model) and not model.partition(":")[2] and not is_saved(model):
         raise unknown("network", model, [*name_networks(), "module:factory", "a file of weights"])
 
 
 def parse_network(model: str) -> "Network":
-    """The settings of a network here: its name, and after a colon another width than usual."""
+    """The settings of a built-in network: its name, and after a colon another width than usual."""
     from prunefield.networks import Network
 
     name, colon, width = model.partition(":")
@@ -48,16 +48,16 @@ def parse_network(model: str) -> "Network":
 
 
 def usual_shape(model: str) -> tuple[int, ...]:
-    """The usual shape of one input of a network here; empty for any other name."""
+    """The usual shape of one input of a built-in network; empty for any other name."""
     return parse_network(model).shape if is_built_in(model) else ()
 
 
 def load_model(
     model: str, shape: tuple[int, ...], classes: int, *, weights: Path | None = None, seed: int = 0
 ) -> "nn.Module":
-    """The network that a name means, with the weights of a file or with the initial weights of a seed.
+    """The network of this name, with the weights of a file or with the initial weights of a seed.
 
-    `shape` and `classes` are those of a network here; the others know their own.
+    `shape` and `classes` are for a built-in network; the others have their own.
     """
     from prunefield.core.seeds import generator
     from prunefield.measures.checkpoints import read_state
@@ -114,13 +114,13 @@ def call_factory(model: str, seed: int) -> "nn.Module":
 
     import torch
 
-    from prunefield.core.seeds import derive
+    from prunefield.core.seeds import derive_seed
 
     module, _, factory = model.partition(":")
     sys.path.insert(0, "")
     try:
         with torch.random.fork_rng(devices=[]):  # factories draw initial weights from the global stream
-            torch.manual_seed(derive(seed, "net"))
+            torch.manual_seed(derive_seed(seed, "net"))
             found = getattr(import_module(module), factory)
             net = found if isinstance(found, torch.nn.Module) or not callable(found) else found()
     except Exception as error:  # whatever the user's own code raises

@@ -11,9 +11,9 @@ from prunefield.core.errors import unknown
 from prunefield.core.figures import fix_layout, make_figure
 from prunefield.core.files import checksum
 from prunefield.core.names import modules
-from prunefield.lab.execution import order
+from prunefield.lab.execution import order_runs
 from prunefield.lab.store import Store
-from prunefield.papers import SCALES, Claim, Item, Scale, Verdict
+from prunefield.papers import SCALES, Claim, Item, Scale, Status, Verdict
 from prunefield.runs import Result, Run
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ class Row:
     claim: Claim
     verdict: Verdict
     null: Verdict | None
+
+    @property
+    def null_outcome(self) -> str:
+        return explain_null(self.null.status) if self.null else "–"
 
     def as_json(self) -> dict[str, Any]:
         claim = {key: getattr(self.claim, key) for key in ("text", "where", "expected", "decided_at")}
@@ -72,7 +76,7 @@ class Finding:
         return checksum("".join(sorted(result.digest for result in self.results.values())).encode())
 
 
-def items(names: list[str] | tuple[str, ...] = ()) -> list[Item]:
+def find_items(names: list[str] | tuple[str, ...] = ()) -> list[Item]:
     """The items with names such as `lufkin2024` (all of a paper) or `redman2025/fig4`; without names, all items."""
     known = list(modules(Item.family))
     papers = sorted({name.partition("/")[0] for name in known})
@@ -93,15 +97,26 @@ def load_paper(name: str) -> ModuleType:
     return import_module(packages[name])
 
 
-def settle(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:
+def read_finding(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:
     """The finding of an item at a scale, or at the largest scale that is complete in the store; None if none is."""
     for candidate in (scale,) if scale else reversed(item.scales):
-        runs = order(item.plan(candidate))
+        runs = order_runs(item.plan(candidate))
         if not (runs or scale) and candidate != SCALES[0]:
             continue  # without runs all scales are the same, and the item is at the first of them
         if all(store.folder(run).is_done for run in runs):
             return Finding(item, candidate, {run: store.folder(run).read() for run in runs})
     return None
+
+
+def explain_null(status: Status) -> str:
+    """What the verdict of a check on data without the effect says about the check.
+
+    >>> explain_null("not reproduced"), explain_null("reproduced")
+    ('fails, as it must', 'passes: the check proves nothing')
+    """
+    if status == "not testable at this scale":
+        return status
+    return "fails, as it must" if status == "not reproduced" else "passes: the check proves nothing"
 
 
 def check_scale(scale: str) -> Scale:

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import prunefield
-from prunefield.core.figures import encode
+from prunefield.core.figures import encode_figure
 from prunefield.core.files import write_whole
 from prunefield.lab.store import Store
-from prunefield.report.drawings import csv
+from prunefield.report.drawings import format_csv
 from prunefield.report.ledger import Finding, load_paper
 
 
-def write(findings: Sequence[Finding], store: Store, path: Path) -> Path:
+def write_page(findings: Sequence[Finding], store: Store, path: Path) -> Path:
     """Writes the page of these findings."""
-    write_whole(path, render(findings, store).encode())
+    write_whole(path, render_page(findings, store).encode())
     return path
 
 
-def render(findings: Sequence[Finding], store: Store) -> str:
+def render_page(findings: Sequence[Finding], store: Store) -> str:
     """The page as text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -39,7 +39,7 @@ def render(findings: Sequence[Finding], store: Store) -> str:
 
 def _section(finding: Finding, store: Store) -> dict[str, Any]:
     paper = finding.name.partition("/")[0]
-    svg = encode(finding.draw(), "svg")
+    svg = encode_figure(finding.draw(), "svg")
     runs = [_run(store, run) for run in finding.results]
     return {
         "name": finding.name,
@@ -51,7 +51,7 @@ def _section(finding: Finding, store: Store) -> dict[str, Any]:
         "rows": finding.rows,
         "svg": _inline(svg),
         "svg_link": _link("image/svg+xml", svg),
-        "csv_link": _link("text/csv", csv(finding).encode()),
+        "csv_link": _link("text/csv", format_csv(finding).encode()),
         "file": finding.name.replace("/", "-") + f"-{finding.scale}",
         "digest": finding.digest,
         "lines": len(finding.table),

@@ -14,7 +14,7 @@ from prunefield.core.errors import StoreError
 from prunefield.core.files import make_folder, write_whole
 from prunefield.lab.store import Store
 from prunefield.papers import Item, Scale, Status
-from prunefield.report.ledger import Finding, items, load_paper, settle
+from prunefield.report.ledger import Finding, find_items, load_paper, read_finding
 
 VERSIONS = ("prunefield", "python", "torch", "numpy")
 
@@ -80,11 +80,11 @@ def publish(store: Store, chosen: Sequence[Item], scale: Scale) -> list[Path]:
     files = []
     for paper in sorted({_paper_of(item.kind()) for item in chosen}):
         before, entries = read_published(paper, scale), []
-        for item in items([paper]):
+        for item in find_items([paper]):
             if scale not in item.scales:  # its results are those of a smaller scale
                 continue
-            finding = settle(store, item, scale) if item in chosen else None
-            entries.append(_describe(finding, store) if finding else before.get(item.kind()))
+            finding = read_finding(store, item, scale) if item in chosen else None
+            entries.append(_make_entry(finding, store) if finding else before.get(item.kind()))
         if any(entries):
             path = locate_published(paper, scale)
             make_folder(path.parent)
@@ -119,7 +119,7 @@ def find_published(item: Item, scale: Scale | None = None) -> PublishedItem | No
     return None
 
 
-def compare(finding: Finding) -> Literal["same", "differs"] | None:
+def compare_published(finding: Finding) -> Literal["same", "differs"] | None:
     """Whether a finding has the published digest; None if nothing is published of the item at its scale."""
     published = find_published(finding.item, finding.scale)
     return None if published is None else "same" if published.digest == finding.digest else "differs"
@@ -142,7 +142,7 @@ def _explain(error: Exception) -> str:
     return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
 
 
-def _describe(finding: Finding, store: Store) -> PublishedItem:
+def _make_entry(finding: Finding, store: Store) -> PublishedItem:
     made = [store.folder(run).table("made") for run in finding.results]
     digests = {run.folder: result.digest for run, result in finding.results.items()}
     return PublishedItem(

@@ -16,9 +16,9 @@ from prunefield.lab.execution import carry_out, show_bar, warn
 from prunefield.lab.plan import Plan, make_plan
 from prunefield.lab.store import Store, find_store, open_store, read_store
 from prunefield.papers import Item, Scale
-from prunefield.report.drawings import write
-from prunefield.report.ledger import Finding, check_scale, items, settle
-from prunefield.report.publishing import compare, find_published
+from prunefield.report.drawings import write_item_files
+from prunefield.report.ledger import Finding, check_scale, explain_null, find_items, read_finding
+from prunefield.report.publishing import compare_published, find_published
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,7 +68,8 @@ class Reproduction(Displayed):
         return DataFrame(rows, columns=columns)
 
     def overview(self) -> "DataFrame":
-        return self.frame().drop(columns=["scale", "where", "n", "note"])
+        table = self.frame().drop(columns=["scale", "where", "n", "note"])
+        return table.assign(null=table["null"].map(explain_null, na_action="ignore"))
 
     def notes(self) -> list[str]:
         return [f"{name} failed: {reason}" for name, reason in self.failures.items()]
@@ -89,7 +90,7 @@ class Reproduction(Displayed):
         """The finished items, with their results."""
         scales = {claim["item"]: claim["scale"] for claim in self.claims}
         store = self.store
-        found = {name: settle(store, Item.parse(name), scale) for name, scale in scales.items()} if store else {}
+        found = {name: read_finding(store, Item.parse(name), scale) for name, scale in scales.items()} if store else {}
         return {name: finding for name, finding in found.items() if finding}
 
     @property
@@ -119,7 +120,7 @@ class Reproduction(Displayed):
         table[::-1].plot.barh(stacked=True, ax=figure.subplots(), xlabel="claims", ylabel="", color=colours)
 
 
-def plan(
+def plan_items(
     names: str | Iterable[str] = (),
     scale: str = "smoke",
     store: Store | Path | str | None = None,
@@ -127,7 +128,7 @@ def plan(
     device: str = "cpu",
 ) -> Plan:
     """What `reproduce` would execute, and the time that it takes."""
-    chosen, checked = items(_list_names(names)), check_scale(scale)
+    chosen, checked = find_items(_list_names(names)), check_scale(scale)
     return make_plan((run for item in chosen for run in item.plan(checked)), find_store(store), device=device)
 
 
@@ -135,16 +136,16 @@ def read_ledger(
     names: str | Iterable[str] = (), scale: str | None = None, store: Store | Path | str | None = None
 ) -> Reproduction:
     """What is stored about items, at one scale or at the largest that is complete; nothing is executed."""
-    chosen, wanted = items(_list_names(names)), None if scale is None else check_scale(scale)
+    chosen, wanted = find_items(_list_names(names)), None if scale is None else check_scale(scale)
     stored = read_store(store)
-    found = {item.kind(): settle(stored, item, wanted) for item in chosen}
-    return Reproduction(stored, {name: describe(finding) if finding else {} for name, finding in found.items()})
+    found = {item.kind(): read_finding(stored, item, wanted) for item in chosen}
+    return Reproduction(stored, {name: describe_finding(finding) if finding else {} for name, finding in found.items()})
 
 
 def read_published_ledger(names: str | Iterable[str] = (), scale: str | None = None) -> Reproduction:
     """What is shipped with prunefield about items, at one scale or at the largest that is published."""
     wanted = None if scale is None else check_scale(scale)
-    found = {item.kind(): find_published(item, wanted) for item in items(_list_names(names))}
+    found = {item.kind(): find_published(item, wanted) for item in find_items(_list_names(names))}
     return Reproduction(None, {name: entry.as_json() if entry else {} for name, entry in found.items()})
 
 
@@ -164,7 +165,7 @@ def reproduce(
     Runs in the store are not repeated, and an interrupted call continues where it stopped. Table and figure of each
     item are written to `items/` in the store. The other arguments are those of `Study.run`.
     """
-    chosen, checked, mapper = items(_list_names(names)), check_scale(scale), choose_engine(engine, jobs)
+    chosen, checked, mapper = find_items(_list_names(names)), check_scale(scale), choose_engine(engine, jobs)
     device, opened = check_device(device), open_store(store)
     runs = [run for item in chosen for run in item.plan(checked)]
     with show_bar(f"reproduce, {checked} scale", shown=progress) as tell:
@@ -188,19 +189,19 @@ def write_item(work: tuple[str, str, Scale]) -> dict[str, Any]:
     """Writes the files of an item of a store and says all that was found; nothing if a run of it is missing."""
     root, name, scale = work
     store = Store(root)
-    finding = settle(store, Item.parse(name), scale)
+    finding = read_finding(store, Item.parse(name), scale)
     if finding is None:
         return {}
-    files = [str(path.relative_to(store.root)) for path in write(finding, store.root / "items")]
-    return {**describe(finding), "files": files}
+    files = [str(path.relative_to(store.root)) for path in write_item_files(finding, store.root / "items")]
+    return {**describe_finding(finding), "files": files}
 
 
-def describe(finding: Finding) -> dict[str, Any]:
+def describe_finding(finding: Finding) -> dict[str, Any]:
     """What was found about an item, as plain values."""
     return {
         "title": finding.item.title,
         "digest": finding.digest,
-        "published": compare(finding),
+        "published": compare_published(finding),
         "runs": [run.folder for run in finding.results],
         "claims": [row.as_json() for row in finding.rows],
     }
@@ -225,7 +226,7 @@ def show_ledger(claims: Sequence[Mapping[str, Any]]) -> None:
             escape(claim["expected"]),
             escape("\n".join(filter(None, (claim["observed"], claim["note"])))),
             f"[{COLOURS.get(status, 'yellow')}]{status}[/]",
-            "–" if claim["null"] is None else claim["null"]["status"],
+            "–" if claim["null"] is None else explain_null(claim["null"]["status"]),
             str(claim["n"]),
         )
     open_console().print(table)

@@ -23,13 +23,13 @@ class Size(NamedTuple):
     tensors: int
 
 
-def measure(net: Network, shape: tuple[int, ...], classes: int) -> Size:
+def measure_network(net: Network, shape: tuple[int, ...], classes: int) -> Size:
     """The size of a network, without its numbers."""
-    return _measure(json.dumps(net.settings()), shape, classes)
+    return _measure_network(json.dumps(net.settings()), shape, classes)
 
 
 @lru_cache(maxsize=64)
-def _measure(settings: str, shape: tuple[int, ...], classes: int) -> Size:
+def _measure_network(settings: str, shape: tuple[int, ...], classes: int) -> Size:
     outline = Network.parse(json.loads(settings)).outline(shape, classes)
     flops = count_flops(outline, torch.zeros(1, *shape, device="meta"))
     outputs = sum(count // (2 * outline.get_parameter(name)[0].numel()) for name, count in flops.items())
@@ -37,14 +37,14 @@ def _measure(settings: str, shape: tuple[int, ...], classes: int) -> Size:
     return Size(sum(flops.values()), outputs, sum(sizes), len(sizes))
 
 
-def passes(net: Network, shape: tuple[int, ...], classes: int) -> float:
+def estimate_pass(net: Network, shape: tuple[int, ...], classes: int) -> float:
     """Seconds of a forward and a backward pass of one image."""
-    size = measure(net, shape, classes)
+    size = measure_network(net, shape, classes)
     return FLOP * size.operations + OUTPUT * size.outputs
 
 
-def train(net: Network, shape: tuple[int, ...], classes: int, recipe: Recipe, examples: int) -> float:
+def estimate_training(net: Network, shape: tuple[int, ...], classes: int, recipe: Recipe, examples: int) -> float:
     """Seconds of a training."""
-    size = measure(net, shape, classes)
+    size = measure_network(net, shape, classes)
     each = TENSOR * size.tensors + WEIGHT * size.weights
-    return recipe.epochs * examples * passes(net, shape, classes) + recipe.steps(examples) * each
+    return recipe.epochs * examples * estimate_pass(net, shape, classes) + recipe.steps(examples) * each

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from prunefield.masks.mask import Mask, pack
+from prunefield.masks.mask import Mask, pack_bits
 from prunefield.runs import Record, State
 
 
@@ -76,4 +76,4 @@ class Rewinding:
 
 def pack_mask(mask: Mask) -> dict[str, Tensor]:
     """A mask as tensors of a record."""
-    return {f"mask:{name}": pack(part) for name, part in mask.items()}
+    return {f"mask:{name}": pack_bits(part) for name, part in mask.items()}

@@ -28,7 +28,7 @@ class Cavity(Run):
     is N_W(n), the kept inputs of a unit on average; `excluded` weights have no score in any class. `by` is `fate`, or a
     control: `shuffled`, fates permuted among the weights of a unit; `magnitude`, groups of the same sizes by
     |θ(rewind)|, the smallest first; `oneshot`, masks and fates of one-shot pruning. With `by` = `all` there is one
-    record a round: the correlations of `exact` with w and |w|, and as tensors a random part of the pairs `weight`,
+    record per round: the correlations of `exact` with w and |w|, and as tensors a random part of the pairs `weight`,
     `score`.
     """
 
@@ -74,7 +74,7 @@ class Cavity(Run):
                     else self._groups(n, fates["imp"], kept, start)
                 )
                 for by, group in groups.items():
-                    found += [Record({"round": n, "by": by, **row}) for row in average(columns, group, kept)]
+                    found += [Record({"round": n, "by": by, **row}) for row in average_scores(columns, group, kept)]
                 if method == "imp":
                     found.append(self._correlate(n, start[kept], columns["exact"]))
             for index in range(state.values.get("record", 0), len(found)):
@@ -103,7 +103,7 @@ class Cavity(Run):
         return Record(values, {"weight": weight[some], "score": score[some]})
 
 
-def average(columns: dict[str, Tensor], group: Tensor, kept: Tensor) -> list[dict[str, Value]]:
+def average_scores(columns: dict[str, Tensor], group: Tensor, kept: Tensor) -> list[dict[str, Value]]:
     """Mean scores of the kept weights of each group; a weight without a score is counted and left out."""
     there = ~(columns["exact"].isnan() | columns["pooled"].isnan())
     rows: list[dict[str, Value]] = []

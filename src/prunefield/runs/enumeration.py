@@ -104,7 +104,7 @@ class Enumeration(Run):
 
 
 def _both(x: Tensor, w0: Tensor, w: Tensor, s: int) -> Tensor:
-    """The enumerated error of each matrix for masks drawn with p0 and with equal chances, of shape (…, 2)."""
+    """The enumerated error of each matrix for masks drawn with p0 and with equal probabilities, of shape (…, 2)."""
     even = torch.full_like(w, 1 / len(w))
     return torch.stack([enumerate_error(x, w, optimal_probabilities(w0, x), s), enumerate_error(x, w, even, s)], dim=-1)
 

@@ -11,7 +11,7 @@ from prunefield.core.errors import UsageError
 from prunefield.core.plugin import Nested
 from prunefield.measures.localisation import compute_ipr
 from prunefield.runs import Record, Run, State
-from prunefield.runs.neuron import first_weights
+from prunefield.runs.neuron import draw_initial_weights
 from prunefield.tasks import Discrimination
 from prunefield.theory.amplifier import expand_amplifier
 from prunefield.theory.elliptical import linearise_amplifier
@@ -51,7 +51,7 @@ class Flow(Run):
     def __call__(self, state: State) -> Iterator[Record | None]:
         task = self.task
         short, long = task.covariance(0), task.covariance(1)
-        w = state.tensor("weights", lambda: first_weights(self.seed, self.inits, task.sites, self.init_scale))
+        w = state.tensor("weights", lambda: draw_initial_weights(self.seed, self.inits, task.sites, self.init_scale))
         stops = self._stops()
         if "stop" not in state.values:
             state.values.update(stop=0, given=0)

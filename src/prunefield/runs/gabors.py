@@ -21,7 +21,7 @@ class Gabors(Run):
     One record per method (imp, oneshot, random) at the last round, on the `top` units with most kept inputs, their
     channels summed and their mean subtracted: `units` with any variance; `selectivity` and `explained`, means over them
     of the orientation selectivity and of the share of variance that the fit explains; `frequency`, the median in cycles
-    per pixel. Tensors, one entry a unit: selectivity, preferred orientation (`preferred`) and the parameters of the
+    per pixel. Tensors, one entry per unit: selectivity, preferred orientation (`preferred`) and the parameters of the
     fit as in `measures.gabor.Gabors`; NaN where a field is flat.
     """
 
@@ -43,13 +43,13 @@ class Gabors(Run):
             kept = read_masks(imp, records, METHODS[index])[-1][NAME]
             ranked = kept.sum(1).argsort(descending=True, stable=True)[: self.top]
             shown = kept if self.field == "mask" else kept * records[0].tensors[f"rewind:{NAME}"]
-            values, tensors = describe(shown[ranked].view(-1, *imp.task.shape))
+            values, tensors = describe_gabors(shown[ranked].view(-1, *imp.task.shape))
             state.values["done"] = index + 1
             state.done = (index + 1) / len(METHODS)
             yield Record({"method": METHODS[index], "round": imp.rounds, **values}, tensors)
 
 
-def describe(fields: Tensor) -> tuple[dict[str, Value], dict[str, Tensor]]:
+def describe_gabors(fields: Tensor) -> tuple[dict[str, Value], dict[str, Tensor]]:
     """Averages over the fields (units, channels, height, width), and what was found for each of them."""
     flat = flatten_fields(fields)
     chosen, fit = find_preference(flat), fit_gabors(flat)

@@ -9,14 +9,14 @@ from torch import Tensor
 
 from prunefield.core import seeds
 from prunefield.core.plugin import Nested
-from prunefield.masks.mask import keep_largest, pack, unpack
+from prunefield.masks.mask import keep_largest, pack_bits, unpack_bits
 from prunefield.measures.cavity import score_weights
 from prunefield.measures.kurtosis import kurtosis_per_class
 from prunefield.measures.widths import measure_widths
 from prunefield.runs import Record, Result, Run, State
 from prunefield.runs.imp import Imp, read_masks
 from prunefield.runs.kurtosis import rewound_weight
-from prunefield.runs.widths import summarise
+from prunefield.runs.widths import summarise_widths
 from prunefield.tasks import Batch, draw_balanced
 
 Goal = Literal["kurtosis", "excess"]
@@ -68,7 +68,7 @@ class Greedy(Run):
             state.values["round"] = n + 1
             state.done = (n + 1) / (imp.rounds + 1)
             own = self._within(weight, kept, seen).nanmean().item()
-            yield Record({"round": n, "scored": own, **self._measure(weight, kept, test)}, {"mask": pack(kept)})
+            yield Record({"round": n, "scored": own, **self._measure(weight, kept, test)}, {"mask": pack_bits(kept)})
 
     def _score(self, weight: Tensor, kept: Tensor, seen: Batch) -> Tensor:
         if self.goal == "excess":
@@ -83,12 +83,12 @@ class Greedy(Run):
     def _measure(self, weight: Tensor, kept: Tensor, test: Batch) -> dict:
         within = self._within(weight, kept, test)
         fields = kept.view(-1, *self.of.task.shape)
-        widths, _ = summarise(fields, measure_widths(fields), self.top, least=10)
+        widths, _ = summarise_widths(fields, measure_widths(fields), self.top, least=10)
         del widths["bare"]  # of the masks; here those of the pre-activations
         return {"within": within.nanmean().item(), "bare": int(within.isnan().all(0).sum()), **widths}
 
 
 def read_fields(run: Greedy, result: Result) -> Tensor:
     """The last masks of the units with most kept inputs first: (units, channels, height, width)."""
-    fields = unpack(result.records[-1].tensors["mask"], (run.of.hidden[0], *run.of.task.shape))
+    fields = unpack_bits(result.records[-1].tensors["mask"], (run.of.hidden[0], *run.of.task.shape))
     return fields[fields.flatten(1).sum(1).argsort(descending=True, stable=True)]

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.masks.mask import Mask, unpack
+from prunefield.masks.mask import Mask, unpack_bits
 from prunefield.networks.fcn import Fcn, FcnModule, Init
 from prunefield.pruning.rounds import (
     compute_removed,
@@ -26,7 +26,7 @@ from prunefield.runs import Record, Run, State
 from prunefield.runs._rewinding import Rewinding, pack_mask
 from prunefield.tasks import Batch, Task
 from prunefield.tasks.leaves import Leaves
-from prunefield.training.steps import accuracy, train
+from prunefield.training.steps import measure_accuracy, train
 
 Method = Literal["imp", "oneshot", "random"]
 METHODS: tuple[Method, ...] = ("imp", "oneshot", "random")
@@ -37,11 +37,11 @@ CHUNK = 1000  # images that are drawn at once
 class Imp(Run):
     """Train, prune, rewind, repeat (redman2025, Sec. 2.1 and Table S1; defaults are the paper's net).
 
-    Round n trains θ(rewind)⊙m(n) to θ(T) and prunes that to m(n + 1), with exact counts (`rounds.prune`). Hidden layers
-    are pruned, weights and biases together; the output layer and batch norm are not. Record n holds the mask m(n),
-    packed, and the accuracy after training with it, on held-out images and (`train_accuracy`) on the first ones that
-    round 0 trains on; the last round only gives its mask, so its accuracies are None. Record 0 also holds θ(rewind)
-    (`rewind:…`) and when one-shot pruning of the dense θ(T) removes each entry (`oneshot:…`, see
+    Round n trains θ(rewind)⊙m(n) to θ(T) and prunes that to m(n + 1), with exact counts (`rounds.keep_magnitudes`).
+    Hidden layers are pruned, weights and biases together; the output layer and batch norm are not. Record n holds the
+    mask m(n), packed, and the accuracy after training with it, on held-out images and (`train_accuracy`) on the first
+    ones that round 0 trains on; the last round only gives its mask, so its accuracies are None. Record 0 also holds
+    θ(rewind) (`rewind:…`) and when one-shot pruning of the dense θ(T) removes each entry (`oneshot:…`, see
     `rounds.count_lifetimes`). `read_masks` unpacks all three kinds of masks. With `images`, that number of training
     images is drawn once and kept in memory as float32, and every batch is sampled from them with replacement (two draws
     of a data set may be the same image). Random labels are uniform and independent of the image; they are fixed for
@@ -134,7 +134,7 @@ class Imp(Run):
                 yield from train(net, draw, steps=goal, lr=self.lr, mask=imp.mask, start=start)
 
         def describe_round(n: int) -> Record:
-            scores = (None, None) if n == self.rounds else (accuracy(net, test), accuracy(net, seen))
+            scores = (None, None) if n == self.rounds else (measure_accuracy(net, test), measure_accuracy(net, seen))
             record = self._record(n, imp.mask, *scores)
             record.tensors.update(self._dense(net, rewound) if n == 0 else {})
             return record
@@ -212,7 +212,7 @@ def read_masks(run: Imp, records: Sequence[Record], method: Method) -> list[Mask
     """The masks m(0), …, m(rounds) of a method from the records of a finished run; random ones are drawn again."""
     if method == "imp":
         packed = [{name: (r.tensors[f"mask:{name}"], shape) for name, shape in run.shapes.items()} for r in records]
-        return [Mask({name: unpack(*item) for name, item in items.items()}) for items in packed]
+        return [Mask({name: unpack_bits(*item) for name, item in items.items()}) for items in packed]
     if method == "oneshot":
         lifetimes = {name: records[0].tensors[f"oneshot:{name}"] for name in run.shapes}
         return [select_round(lifetimes, n) for n in range(run.rounds + 1)]

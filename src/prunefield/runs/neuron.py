@@ -42,7 +42,9 @@ class Neuron(Run):
     def __call__(self, state: State) -> Iterator[Record | None]:
         task, dtype = self.task, DTYPES[self.dtype]
         data = state.generator(self.seed, "data")
-        w = state.tensor("weights", lambda: first_weights(self.seed, self.inits, task.sites, self.init_scale).to(dtype))
+        w = state.tensor(
+            "weights", lambda: draw_initial_weights(self.seed, self.inits, task.sites, self.init_scale).to(dtype)
+        )
         kept = None if self.fresh else self._draw(seeds.generator(self.seed, "data"), state)
         for step in range(state.values.get("step", 0), self.steps + 1):
             x, y = kept or self._draw(data, state)
@@ -76,10 +78,10 @@ class Neuron(Run):
         return (self.steps + 1) * (2e-4 + values * 3e-10 * self.inits) + draws * values * 5.5e-8
 
 
-def first_weights(seed: int, inits: int, size: int, scale: float) -> Tensor:
+def draw_initial_weights(seed: int, inits: int, size: int, scale: float) -> Tensor:
     """The weights from which `Neuron` and `Flow` both start, shape (inits, size), float64.
 
-    >>> first_weights(0, 2, 40, 1e-3).equal(first_weights(0, 2, 40, 1e-3))
+    >>> draw_initial_weights(0, 2, 40, 1e-3).equal(draw_initial_weights(0, 2, 40, 1e-3))
     True
     """
     return draw_glorot(inits, size, 1, scale=scale, generator=seeds.generator(seed, "init"))

@@ -10,16 +10,16 @@ from torch import Tensor, nn
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.core.plugin import Nested, find
-from prunefield.masks.mask import Mask, unpack
+from prunefield.core.plugin import Nested, find_class
+from prunefield.masks.mask import Mask, unpack_bits
 from prunefield.masks.selection import Reduction
 from prunefield.measures.collapse import find_collapse
 from prunefield.networks import Network
 from prunefield.pruning.iterations import Sampling, prune
 from prunefield.pruning.schedules import Schedule
 from prunefield.runs import Record, Run, State
-from prunefield.runs._cost import measure, passes
-from prunefield.runs._cost import train as train_seconds
+from prunefield.runs._cost import estimate_pass, measure_network
+from prunefield.runs._cost import estimate_training as train_seconds
 from prunefield.runs._rewinding import pack_mask
 from prunefield.runs.tickets import Tickets, count_examples
 from prunefield.scores import Score, find_prunable
@@ -27,7 +27,7 @@ from prunefield.scores.magnitude import Magnitude
 from prunefield.tasks import Batch, Synthetic, Task
 from prunefield.training.examples import Examples, hold_out
 from prunefield.training.recipe import Recipe
-from prunefield.training.steps import accuracy
+from prunefield.training.steps import measure_accuracy
 
 
 class Pruned(Run):
@@ -68,9 +68,9 @@ class Pruned(Run):
     @model_validator(mode="before")
     @classmethod
     def _fit_inputs(cls, values: Any) -> Any:
-        """The name of synthetic inputs alone stands for those of the task's shape and classes."""
+        """Synthetic inputs given by name alone get the task's shape and classes."""
         name = values.get("inputs") if isinstance(values, dict) else None
-        if not isinstance(name, str) or not issubclass(find(Task, name), Synthetic):
+        if not isinstance(name, str) or not issubclass(find_class(Task, name), Synthetic):
             return values
         task = Task.parse(values.get("task"))
         return values | {"task": task, "inputs": {"kind": name, "shape": task.shape, "classes": task.classes}}
@@ -89,7 +89,7 @@ class Pruned(Run):
 
     def seconds(self) -> float:
         shape, classes = self.task.shape, self.task.classes
-        one, weights = passes(self.net, shape, classes), measure(self.net, shape, classes).weights
+        one, weights = estimate_pass(self.net, shape, classes), measure_network(self.net, shape, classes).weights
         trained = train_seconds(self.net, shape, classes, self.recipe, count_examples(self.task, self.images))
         seen = 1 if self.score.kind() == "synflow" else self._seen()
         scored = self.iterations * (5e-3 + 4e-8 * weights + 3 * seen * one)
@@ -118,7 +118,7 @@ class Pruned(Run):
                 continue
             mean, place["losses"] = place["losses"] / each, 0.0
             test = hold_out(self.task, self.held_out, self.seed) if step == total else None
-            yield Record({"epoch": step // each, "loss": mean, "accuracy": test and accuracy(net, test)})
+            yield Record({"epoch": step // each, "loss": mean, "accuracy": test and measure_accuracy(net, test)})
 
     def _choose(self, state: State, net: nn.Module, examples: Examples) -> tuple[Mask, Record]:
         """The mask and its record; the net gets the weights with which its training begins."""
@@ -126,7 +126,7 @@ class Pruned(Run):
         old, last = None, {}
         if self.of is not None:
             before, last = (record.tensors for record in state.read(self.of).records[-2:])
-            old = Mask({name: unpack(before[f"mask:{name}"], weight.shape) for name, weight in first.items()})
+            old = Mask({name: unpack_bits(before[f"mask:{name}"], weight.shape) for name, weight in first.items()})
             with torch.no_grad():
                 for name, weight in find_prunable(net).items():
                     weight.copy_(last[f"trained:{name}"])

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from prunefield.core import seeds
 from prunefield.core.plugin import Nested
-from prunefield.masks.mask import Mask, unpack
+from prunefield.masks.mask import Mask, unpack_bits
 from prunefield.runs import Record, Run, State
 from prunefield.runs.tickets import Tickets
 from prunefield.scores import find_prunable
@@ -39,7 +39,7 @@ class Shuffles(Run):
         for cell in range(state.values.get("cell", 0), len(cells)):
             level, name = cells[cell]
             squares = first[name].flatten().double().square()
-            mask = unpack(records[level].tensors[f"mask:{name}"], first[name].shape)
+            mask = unpack_bits(records[level].tensors[f"mask:{name}"], first[name].shape)
             kept = int(mask.sum())
             shuffled = Mask({name: mask}).shuffled(seeds.generator(self.of.seed, "shuffled", level, name))[name]
             values = {"level": level, "layer": name, "kept": kept, "weights": len(squares)}
@@ -58,11 +58,11 @@ class Shuffles(Run):
     def _shuffle(
         self, state: State, norms: torch.Tensor, squares: torch.Tensor, kept: int, name: str
     ) -> Iterator[None]:
-        """Fills `norms`, a chunk after the other; `choice` draws a few of many without shuffling all of them."""
+        """Fills `norms`, chunk by chunk; `choice` draws a few of many without shuffling all of them."""
         import numpy as np
 
         for chunk in range(state.values.get("chunk", 0), math.ceil(self.masks / CHUNK)):
-            stream = np.random.default_rng(seeds.derive(self.of.seed, "shuffles", name, chunk))
+            stream = np.random.default_rng(seeds.derive_seed(self.of.seed, "shuffles", name, chunk))
             values = squares.numpy()
             for place in range(chunk * CHUNK, min((chunk + 1) * CHUNK, self.masks)):
                 drawn = stream.choice(len(values), kept, replace=False, shuffle=False)

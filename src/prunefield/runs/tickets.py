@@ -12,14 +12,14 @@ from prunefield.masks.selection import Scope
 from prunefield.networks import Network
 from prunefield.pruning.schedules import plan_densities
 from prunefield.runs import Record, Run, State
-from prunefield.runs._cost import passes
-from prunefield.runs._cost import train as train_seconds
+from prunefield.runs._cost import estimate_pass
+from prunefield.runs._cost import estimate_training as train_seconds
 from prunefield.runs._rewinding import Rewinding, pack_mask
 from prunefield.scores import find_prunable
 from prunefield.tasks import Finite, Task
 from prunefield.training.examples import Examples, hold_out
 from prunefield.training.recipe import Recipe
-from prunefield.training.steps import accuracy
+from prunefield.training.steps import measure_accuracy
 
 
 class Tickets(Run):
@@ -57,7 +57,7 @@ class Tickets(Run):
     def seconds(self) -> float:
         shape, classes = self.task.shape, self.task.classes
         each = train_seconds(self.net, shape, classes, self.recipe, count_examples(self.task, self.images))
-        return 0.5 + self.levels * (each + self.held_out * passes(self.net, shape, classes) / 3)
+        return 0.5 + self.levels * (each + self.held_out * estimate_pass(self.net, shape, classes) / 3)
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         examples, test = Examples.of(self.task, self.images, self.seed), hold_out(self.task, self.held_out, self.seed)
@@ -77,7 +77,7 @@ class Tickets(Run):
             return (step for step, _ in self.recipe.train(net, examples, **how))
 
         def describe_level(level: int) -> Record:
-            reached = accuracy(net, test) if level < self.levels else None
+            reached = measure_accuracy(net, test) if level < self.levels else None
             record = Record({"level": level, "density": imp.mask.density, "accuracy": reached}, pack_mask(imp.mask))
             if level == 0:
                 record.tensors.update(_copy("first", find_prunable(self.build())))

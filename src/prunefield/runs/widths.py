@@ -45,13 +45,13 @@ class Widths(Run):
             for n in range(max(0, begun), len(theirs)):
                 fields = theirs[n]["layers.0.weight"].view(-1, *imp.task.shape)
                 differ = sum(int((mask != ours[n][name]).sum()) for name, mask in theirs[n].items())
-                values, tensors = summarise(fields, measure_widths(fields), self.top, self.least)
+                values, tensors = summarise_widths(fields, measure_widths(fields), self.top, self.least)
                 state.values["done"] = index * len(records) + n + 1
                 state.done = state.values["done"] / (len(METHODS) * len(records))
                 yield Record({"method": method, "round": n, "differ": differ, **values}, tensors)
 
 
-def summarise(fields: Tensor, fit: Fit, top: int, least: int) -> tuple[dict, dict[str, Tensor]]:
+def summarise_widths(fields: Tensor, fit: Fit, top: int, least: int) -> tuple[dict, dict[str, Tensor]]:
     """The averages of one set of masks (units, channels, height, width)."""
     kept = fields.flatten(1).sum(1)
     narrow, wide = bound_widths(fields.shape[-2:])

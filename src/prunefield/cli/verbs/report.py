@@ -15,14 +15,18 @@ def add_options(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> int:
     from prunefield.core.errors import UsageError
-    from prunefield.report.ledger import check_scale, items, settle
-    from prunefield.report.page import write
+    from prunefield.report.ledger import check_scale, find_items, read_finding
+    from prunefield.report.page import write_page
 
-    chosen, scale, store = items(args.items), None if args.scale is None else check_scale(args.scale), old_store(args)
-    findings = [finding for item in chosen if (finding := settle(store, item, scale))]
+    chosen, scale, store = (
+        find_items(args.items),
+        None if args.scale is None else check_scale(args.scale),
+        old_store(args),
+    )
+    findings = [finding for item in chosen if (finding := read_finding(store, item, scale))]
     if not findings:
         raise UsageError(f"no item is complete in {store.root}; run: prunefield reproduce --store {store.root}")
-    path = write(findings, store, args.out or store.root / "report.html")
+    path = write_page(findings, store, args.out or store.root / "report.html")
     if args.json:
         print_json({"report": str(path.resolve())})
     else:

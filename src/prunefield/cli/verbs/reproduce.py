@@ -21,10 +21,10 @@ def add_options(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> int:
     from prunefield.core.terminal import show_warning
-    from prunefield.report.reproduction import plan, reproduce
+    from prunefield.report.reproduction import plan_items, reproduce
 
     if args.dry_run:
-        return print_plan(args, plan(args.items, args.scale, args.store, device=args.device))
+        return print_plan(args, plan_items(args.items, args.scale, args.store, device=args.device))
     found = reproduce(args.items, args.scale, args.store, **how_to_run(args))
     if args.json:
         entries = [{"item": name, "files": [], **entry} for name, entry in found.entries.items()]

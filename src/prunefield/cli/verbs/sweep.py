@@ -1,11 +1,13 @@
 """Execute every combination of the values in the [sweep] table of a study.
 
-kind = "neuron"
-task = { kind = "nlgp" }
+    kind = "neuron"
+    task = { kind = "nlgp" }
 
-[sweep]
-seed = [0, 1, 2]
-"task.g" = [0.01, 1.0, 3.0]
+    [sweep]
+    seed = [0, 1, 2]
+    "task.g" = [0.01, 1.0, 3.0]
+
+The settings outside of [sweep] are the same in all runs.
 """
 
 from argparse import ArgumentParser, Namespace
