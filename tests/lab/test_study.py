@@ -105,7 +105,7 @@ def test_a_drawing_of_odd_sweeps(tmp_path):
         "task.kind = nlgp, task.lengthscales = (1.0, 3.0)",
         "task.kind = ising@2, task.lengthscales = None",
     ]
-    assert encode(found.plot(x="task.lengthscales", y="ipr"), "png")
+    assert encode_figure(found.plot(x="task.lengthscales", y="ipr"), "png")
     back = Study(settings, {"task.g": [3.0, 1.0]}).run(tmp_path, jobs=1, progress=False).plot(x="task.g", y="ipr")
     assert back.axes[0].lines[0].get_xdata().tolist() == [1, 3]
     with pytest.raises(UsageError, match="is not finished: it was not executed"):

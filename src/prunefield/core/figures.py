@@ -46,7 +46,9 @@ def _write_out_powers(figure: "Figure") -> None:
                 (axis.get_minor_formatter, axis.set_minor_formatter),
             ):
                 if isinstance(usual := get(), LogFormatter):
-                    put(FuncFormatter(partial(_show_power, usual)))
+                    shown = FuncFormatter(partial(_show_power, usual))
+                    shown.set_locs = usual.set_locs  # it decides from all ticks which of them have room for a label
+                    put(shown)
 
 
 def _show_power(usual: Any, value: float, place: int | None = None) -> str:

@@ -21,9 +21,10 @@ def execute(args: Namespace) -> int:
     if args.json:
         print_json(found)
     else:
+        width = max(len(name) for kinds in found.values() for name in kinds)
         for family, kinds in found.items():
             print(family)
-            print("\n".join(f"  {name:<22} {text}" for name, text in kinds.items()))
+            print("\n".join(f"  {name:<{width}} {text}" for name, text in kinds.items()))
     return 0
 
 

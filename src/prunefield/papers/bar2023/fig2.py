@@ -129,13 +129,13 @@ class Fig2(Item):
         run = next(run for run in results if isinstance(run, Shuffles))
         records = [record for record in results[run].records if "norms" in record.tensors]
         for colour, record in zip(PALETTE, records, strict=False):
-            layer, norms = rows(table, layer=record["layer"]), record.tensors["norms"].numpy()
-            left.plot(100 * layer["density"], layer["norm"], color=colour, label=f"ticket, {record['layer']}")
-            left.plot(100 * layer["density"], layer["shuffled"], ":", color=colour, label="shuffled")
+            name, norms = record["layer"], record.tensors["norms"].numpy()
+            layer = rows(table, layer=name)
+            left.plot(100 * layer["density"], layer["norm"], color=colour, label=f"ticket, {name}")
+            left.plot(100 * layer["density"], layer["shuffled"], ":", color=colour, label=f"shuffled, {name}")
             style = {"bins": 60, "weights": [1 / len(norms)] * len(norms), "alpha": 0.5}
-            right.hist(norms, color=colour, label=f"shuffled, {record['layer']}", **style)
-            right.axvline(record["norm"], color=colour, linestyle="--", label="ticket")
+            right.hist(norms, color=colour, **style)
+            right.axvline(record["norm"], color=colour)
         left.set(xlabel="remaining weights (%)", ylabel="norm of kept initial weights")
-        right.set(xlabel="norm of kept initial weights, last level", ylabel="probability")
-        left.legend()
-        right.legend(loc="center", bbox_to_anchor=(0.77, 0.7))
+        right.set(xlabel="norm of kept initial weights, last level (line: ticket)", ylabel="share of shuffled masks")
+        figure.legend(loc="outside upper center", ncols=max(1, len(records)))
