@@ -198,3 +198,17 @@ def test_names_from_files_are_shown_and_not_obeyed():
         assert "&lt;script&gt;" in mask._repr_html_()
         assert "\x1b" not in str(mask.summary())
         assert "\x1b" not in mask.summary().plot().axes[0].get_yticklabels()[0].get_text()
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"net": "net"}, r"a network must be a torch\.nn\.Module, not str"),
+        ({"start": {"0.weight": torch.ones(12, 36) > 0}}, "start must be a Mask"),
+        ({"iterations": 2.5}, "iterations must be a whole number, not 2.5"),
+        ({"floor": -1}, "floor must be at least 0, not -1"),
+    ],
+)
+def test_a_mistake_in_pruning_gets_one_line(net, how, said):
+    with pytest.raises(UsageError, match=said):
+        pf.prune(**{"net": net, "score": "magnitude", "density": 0.5, **how})
