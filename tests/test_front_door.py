@@ -147,6 +147,11 @@ def test_layer_and_shape_may_be_left_out(net):
         ({"shape": (5, 5)}, r"no layer in the network has 25 inputs.*layers found: 0\.weight \(12, 36\), 2\.weight"),
         ({"shape": (6, 0)}, "one to three positive sides"),
         ({"shape": (1, 1, 6, 6)}, "one to three positive sides"),
+        ({"shape": 36}, "one to three positive sides.*not 36"),
+        ({"shape": "6,6"}, "one to three positive sides.*not '6,6'"),
+        ({"shape": (6.0, 6.0)}, "one to three positive sides"),
+        ({"mask": 3}, "a mask must be a Mask, a matrix or a file of one, not int"),
+        ({"mask": torch.ones(2, 2)}, r"the mask of 0\.weight is \(2, 2\), the weight \(12, 36\)"),
         ({"data": (X[:, :5], Y), "shape": (6, 6)}, r"an example of the data has 5 numbers, but 0\.weight has 36"),
         ({"data": (X / 0, Y)}, "numbers that are not finite"),
         ({"data": (X, X)}, r"y must have one class per example, shape \(60,\), not \(60, 36\)"),
@@ -160,10 +165,19 @@ def test_a_mistake_in_measuring_gets_one_line(net, how, said):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("odd", [3, "none.safetensors", nn.ReLU()])
+@pytest.mark.parametrize("odd", [3, "none.safetensors", nn.ReLU(), nn.LazyLinear(2), nn.Linear(2, 2, device="meta")])
 def test_what_is_not_a_network_is_refused(odd):
-    with pytest.raises(UsageError, match=r"must be a module|no such file|no layer in the network is linear"):
+    with pytest.raises(
+        UsageError, match=r"must be a module|no such file|no layer in the network is linear|no values yet"
+    ):
         pf.measure(odd)
+
+
+def test_arrays_are_matrices_and_masks(net):
+    weight, kept = net[0].weight.detach(), torch.rand(12, 36, generator=generator(0, "kept")) < 0.5
+    found = pf.measure(weight.numpy(), shape=(6, 6), mask=kept.numpy()).frame()
+    assert found.equals(pf.measure(net, shape=(6, 6), mask={"0.weight": kept}).frame())
+    assert found.equals(pf.measure(net, shape=(6, 6), mask=kept).frame())
 
 
 def test_a_prediction_has_a_line_sentences_a_table_and_a_picture():
@@ -183,3 +197,18 @@ def test_names_from_files_are_shown_and_not_obeyed():
         warnings.simplefilter("error")
         assert "&lt;script&gt;" in mask._repr_html_()
         assert "\x1b" not in str(mask.summary())
+        assert "\x1b" not in mask.summary().plot().axes[0].get_yticklabels()[0].get_text()
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"net": "net"}, r"a network must be a torch\.nn\.Module, not str"),
+        ({"start": {"0.weight": torch.ones(12, 36) > 0}}, "start must be a Mask"),
+        ({"iterations": 2.5}, "iterations must be a whole number, not 2.5"),
+        ({"floor": -1}, "floor must be at least 0, not -1"),
+    ],
+)
+def test_a_mistake_in_pruning_gets_one_line(net, how, said):
+    with pytest.raises(UsageError, match=said):
+        pf.prune(**{"net": net, "score": "magnitude", "density": 0.5, **how})

@@ -151,7 +151,9 @@ def select_weights(
     sizes = {name: len(values) for name, values in flat.items()}
     room = {name: int(np.count_nonzero(alive[name])) if name in alive else size for name, size in sizes.items()}
     number = count_kept(sum(sizes.values()), density)
-    if floor < 0 or (scope != "layer" and sum(min(floor, free) for free in room.values()) > number):
+    if floor < 0:
+        raise UsageError(f"floor must be at least 0, not {floor}")
+    if scope != "layer" and sum(min(floor, free) for free in room.values()) > number:
         raise UsageError(f"floor {floor} in each of {len(sizes)} layers is more than the {number} weights kept in all")
     if scope != "layer" and number > sum(room.values()):
         raise UsageError(f"density {density} asks for {number} weights, but the mask leaves only {sum(room.values())}")

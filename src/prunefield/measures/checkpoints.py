@@ -5,8 +5,10 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from prunefield.core.errors import UsageError, list_names, unknown
 from prunefield.core.files import cannot_read
@@ -16,8 +18,9 @@ from prunefield.masks.mask import Mask
 from prunefield.measures.torch_files import check_torch_file
 from prunefield.modules.naming import layer_weights
 
-Network = nn.Module | Mapping[str, Tensor] | Tensor | Path | str
-KeptWeights = Mapping[str, Tensor] | Path | str | None  # a mask, or a file of one
+Matrix = Tensor | np.ndarray
+Network = nn.Module | Mapping[str, Tensor] | Matrix | Path | str
+KeptWeights = Mapping[str, Tensor] | Matrix | Path | str | None  # a mask, that of the layer, or a file of one
 
 
 class Layer(NamedTuple):
@@ -69,10 +72,11 @@ def _open_network(net: Network) -> tuple[str, Mapping[str, Tensor]]:
     if isinstance(net, str | Path):
         return str(net), read_state(Path(net))
     if isinstance(net, nn.Module):
+        check_filled(net)
         masks = {f"{name}_mask": kept for name, kept in Mask.from_module(net).items()}
         return "the network", {**layer_weights(net), **masks}
-    if isinstance(net, Tensor):
-        return "the network", {"weight": net}
+    if isinstance(net, Matrix):
+        return "the network", {"weight": _read_matrix(net, "the network")}
     if not isinstance(net, Mapping):
         raise UsageError(f"a network must be a module, a state dict, a matrix or a file, not {type(net).__name__}")
     return "the state dict", {key: item for key, item in net.items() if isinstance(item, Tensor)}
@@ -107,6 +111,13 @@ def read_state(path: Path) -> dict[str, Tensor]:
     return {key.removeprefix(wrap): item for key, item in tensors.items()}
 
 
+def check_filled(net: nn.Module) -> None:
+    """Refuses a network whose layers have no values yet."""
+    for name, weight in layer_weights(net).items():
+        if is_lazy(weight) or weight.is_meta:
+            raise UsageError(f"the weight {name!r} has no values yet: call the network once, or load them")
+
+
 def check_plain(path: Path | str, name: str, tensor: Tensor) -> Tensor:
     """The tensor, if it is a plain dense array of real numbers."""
     found = [
@@ -132,16 +143,25 @@ def find_mask(path: Path | str, state: Mapping[str, Tensor], name: str) -> Tenso
 
 
 def _read_array(path: Path) -> Tensor:
-    array = read_arrays(path, ("weight",), width=4)["weight"]
+    return _read_matrix(read_arrays(path, ("weight",), width=4)["weight"], path)
+
+
+def _read_matrix(array: Matrix, path: Path | str) -> Tensor:
+    if isinstance(array, Tensor):
+        return array
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise UsageError(f"{path} must contain real numbers, not {array.dtype}")
     return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
 
 
-def _read_mask(mask: Mapping[str, Tensor] | Path | str, name: str, weight: Tensor) -> Tensor:
+def _read_mask(mask: Mapping[str, Tensor] | Matrix | Path | str, name: str, weight: Tensor) -> Tensor:
     if isinstance(mask, str | Path):
         path = Path(mask)
         mask = Mask({name: _read_array(path) != 0}) if is_npy(path) else Mask.load(path)
+    if isinstance(mask, Matrix):
+        mask = Mask({name: _read_matrix(mask, "the mask") != 0})
+    if not isinstance(mask, Mapping):
+        raise UsageError(f"a mask must be a Mask, a matrix or a file of one, not {type(mask).__name__}")
     short = name.removesuffix("_orig")
     if short not in mask and name not in mask:
         raise unknown("layer of the mask", short, mask)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,8 +138,12 @@ def measure(
     x, y = (None, None) if data is None else _join_examples(data)
     if shape is None and x is not None and 1 < x.ndim <= 4:
         shape = tuple(x.shape[1:])
-    if shape is not None and not (1 <= len(shape) <= 3 and all(side > 0 for side in shape)):
-        raise UsageError(f"shape must have one to three positive sides, as in (3, 32, 32), not {tuple(shape)}")
+    if shape is not None and not (
+        isinstance(shape, Sequence)
+        and 1 <= len(shape) <= 3
+        and all(isinstance(side, Integral) and side > 0 for side in shape)
+    ):
+        raise UsageError(f"shape must have one to three positive sides, as in (3, 32, 32), not {shape!r:.100}")
     name, weight, kept = find_layer(net, layer, shape, mask)
     shape = tuple(shape or (weight.shape[1],))
     units, scores = describe_fields(weight, kept, shape), None

@@ -22,7 +22,7 @@ def find_wrapped(module: nn.Module) -> str | None:
         return None
     if isinstance(module, PARALLEL):
         return "module"
-    return next(iter(WRAPS & module._modules.keys()), None)
+    return next(iter(WRAPS.intersection(module._modules.keys())), None)  # in TorchScript, keys are a list
 
 
 def unwrap_module(module: nn.Module) -> nn.Module:

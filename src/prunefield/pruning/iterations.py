@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from prunefield.core import seeds
-from prunefield.core.errors import PruneWarning, unknown
+from prunefield.core.errors import PruneWarning, UsageError, unknown
 from prunefield.masks.mask import Mask
 from prunefield.masks.selection import Density, Reduction, Scope, count_kept
 from prunefield.measures.collapse import describe_collapse
@@ -63,6 +63,10 @@ def prune(
     """
     if sample not in get_args(Sampling):
         raise unknown("sampling", sample, get_args(Sampling))
+    if not isinstance(net, nn.Module):
+        raise UsageError(f"a network must be a torch.nn.Module, not {type(net).__name__}")
+    if start is not None and not isinstance(start, Mask):
+        raise UsageError(f"start must be a Mask, as in Mask({{name: kept}}), not {type(start).__name__}")
     score = Score.parse(score)
     stream = seeds.generator(seed, "mask") if generator is None else generator
     iterations = score.iterations if iterations is None else iterations

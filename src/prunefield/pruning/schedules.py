@@ -1,6 +1,7 @@
 """Schedules: the densities through which iterated pruning passes."""
 
 from fractions import Fraction
+from numbers import Integral
 from typing import Literal, get_args
 
 from prunefield.core.errors import UsageError, unknown
@@ -22,6 +23,8 @@ def plan_densities(
     """
     if schedule not in get_args(Schedule):
         raise unknown("schedule", schedule, get_args(Schedule))
+    if not isinstance(iterations, Integral):
+        raise UsageError(f"iterations must be a whole number, not {iterations!r}")
     if iterations < 1:
         raise UsageError(f"iterations must be at least 1, not {iterations}")
     count_kept(1, density)  # refuses a density outside of its range
