@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from prunefield.cli import main
-from prunefield.core.names import presets
+from prunefield.core.names import list_presets
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
 from prunefield.networks import Network
@@ -269,7 +269,7 @@ def test_a_wrong_network_is_named(model, options, said, capsys, tmp_path):
 
 
 def test_built_in_networks_have_the_names_and_weights_of_the_fact_sheet():
-    nets = {name: Network.parse(name) for name in presets("networks")}
+    nets = {name: Network.parse(name) for name in list_presets("networks")}
     counts = {
         name: sum(w.numel() for w in find_prunable(net.outline(net.shape, 10)).values()) for name, net in nets.items()
     }

@@ -5,8 +5,8 @@ import json
 import pytest
 from matplotlib.figure import Figure
 
-from prunefield.core.figures import encode
-from prunefield.core.names import modules, summary
+from prunefield.core.figures import encode_figure
+from prunefield.core.names import modules, read_summary
 from prunefield.papers import SCALES
 from prunefield.report.ledger import find_items, load_paper, read_finding
 
@@ -30,8 +30,8 @@ def test_its_table_is_tidy(finding):
 def test_its_drawing_can_be_drawn_twice_alike(finding):
     figure = finding.draw()
     assert isinstance(figure, Figure)
-    assert encode(figure, "svg") == encode(finding.draw(), "svg")
-    assert len(encode(figure, "svg")) < 3_000_000
+    assert encode_figure(figure, "svg") == encode_figure(finding.draw(), "svg")
+    assert len(encode_figure(figure, "svg")) < 3_000_000
 
 
 def test_every_claim_has_a_verdict_with_numbers(finding):
@@ -80,7 +80,7 @@ def test_it_says_where_it_comes_from(kind):
     assert kind.partition("/")[0] in (type(item).__doc__ or "")
     assert item.title
     assert item.open_choices
-    assert summary("papers", kind)
+    assert read_summary("papers", kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)

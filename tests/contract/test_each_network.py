@@ -5,12 +5,12 @@ import json
 import pytest
 import torch
 
-from prunefield.core.names import modules, presets, summary
-from prunefield.core.plugin import find
+from prunefield.core.names import list_presets, modules, read_summary
+from prunefield.core.plugin import find_class
 from prunefield.networks import Network
 from prunefield.scores import find_prunable
 
-NAMES = [*modules("networks"), *presets("networks")]
+NAMES = [*modules("networks"), *list_presets("networks")]
 
 
 def build(name, seed=0):
@@ -55,7 +55,7 @@ class TestNetwork:
         assert Network.parse(json.loads(json.dumps(network.settings()))) == network
 
     def test_says_what_it_is(self, kind):
-        cls = find(Network, Network.parse(kind).kind())
+        cls = find_class(Network, Network.parse(kind).kind())
         assert cls.__doc__
         assert any(paper in cls.__doc__ for paper in ("redman2025", "lufkin2024", "bar2023"))
-        assert summary("networks", kind)
+        assert read_summary("networks", kind)

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from prunefield.core.names import modules
-from prunefield.core.plugin import find
-from prunefield.lab.execution import order
+from prunefield.core.plugin import find_class
+from prunefield.lab.execution import order_runs
 from prunefield.report.ledger import find_items
 from prunefield.runs import Run
 
 BUILT_IN = [kind for kind, module in modules("runs").items() if module.startswith("prunefield.")]
-USED = {run.kind(): run for item in find_items() for run in order(item.runs("smoke"))}
+USED = {run.kind(): run for item in find_items() for run in order_runs(item.runs("smoke"))}
 
 
 @pytest.mark.parametrize("kind", BUILT_IN)
@@ -27,7 +27,7 @@ class TestRun:
         assert again.folder == run.folder
 
     def test_says_where_it_comes_from(self, kind):
-        cls = find(Run, kind)
+        cls = find_class(Run, kind)
         assert cls.__doc__
         assert any(item.partition("/")[0] in cls.__doc__ for item in modules("papers"))
 
@@ -36,7 +36,7 @@ class TestRun:
             run
             for item in find_items()
             for scale in item.scales
-            for run in order(item.runs(scale))
+            for run in order_runs(item.runs(scale))
             if run.kind() == kind
         ]
         assert all(0 < run.seconds() < 1e8 for run in runs)

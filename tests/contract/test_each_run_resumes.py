@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 
 from prunefield.core.names import modules
-from prunefield.lab.execution import Pace, obtain, order
+from prunefield.lab.execution import Pace, obtain, order_runs
 from prunefield.lab.folder import Folder
 from prunefield.lab.store import Store
 from prunefield.report.ledger import find_items
@@ -88,7 +88,7 @@ SMALL: list[Run] = [
     LinearScores(dimension=20, examples=16, cases=4),
     Tangent(width=8, kept=6, steps=6, every=2),
 ]  # fmt: skip
-USED = [run for item in find_items() for run in order(item.runs("smoke"))]
+USED = [run for item in find_items() for run in order_runs(item.runs("smoke"))]
 OTHERS = {run.kind(): run for run in sorted(USED, key=lambda run: -run.seconds())}  # the shortest of each kind
 KINDS = [kind for kind, module in modules("runs").items() if module.startswith("prunefield.")]
 RUNS = SMALL + [OTHERS[kind] for kind in KINDS if kind not in {run.kind() for run in SMALL}]

@@ -8,7 +8,7 @@ from torch import nn
 
 from prunefield.core.errors import UsageError
 from prunefield.core.names import modules
-from prunefield.core.plugin import find
+from prunefield.core.plugin import find_class
 from prunefield.masks.mask import Mask
 from prunefield.scores import Score, find_prunable
 from prunefield.tasks import Batch
@@ -94,6 +94,6 @@ class TestScore:
         assert sum(int(kept.sum()) for kept in mask.values()) == total - int(round((1 - density) * total, 9))
 
     def test_says_where_it_comes_from(self, kind):
-        cls = find(Score, kind)
+        cls = find_class(Score, kind)
         assert cls.__doc__
         assert any(item.partition("/")[0] in cls.__doc__ for item in modules("papers"))

@@ -6,8 +6,8 @@ import math
 import pytest
 import torch
 
-from prunefield.core.names import modules, summary
-from prunefield.core.plugin import find
+from prunefield.core.names import modules, read_summary
+from prunefield.core.plugin import find_class
 from prunefield.tasks import Task
 
 KINDS = list(modules("tasks"))
@@ -70,7 +70,7 @@ class TestTask:
         assert Task.parse(json.loads(json.dumps(task.settings()))) == task
 
     def test_says_what_it_is(self, kind):
-        cls = find(Task, kind)
+        cls = find_class(Task, kind)
         assert cls.__doc__
         assert any(item.partition("/")[0] in cls.__doc__ for item in modules("papers"))
-        assert summary("tasks", kind)
+        assert read_summary("tasks", kind)

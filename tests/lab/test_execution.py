@@ -16,7 +16,7 @@ from toy import Toy
 from prunefield.core.errors import RunError
 from prunefield.engines import ONE_THREAD, Outcome
 from prunefield.engines.local import Local
-from prunefield.lab.execution import Pace, carry_out, obtain, order
+from prunefield.lab.execution import Pace, carry_out, obtain, order_runs
 from prunefield.lab.store import Store
 from prunefield.runs import Record, Run, State
 
@@ -66,7 +66,7 @@ def test_every_yield_is_a_safe_point(stop):
 
 def test_needs_come_first(store):
     deep = Toy(of=Toy(seed=1, of=Toy(seed=2)))
-    assert order([deep, Toy(seed=2)]) == [Toy(seed=2), Toy(seed=1, of=Toy(seed=2)), deep]
+    assert order_runs([deep, Toy(seed=2)]) == [Toy(seed=2), Toy(seed=1, of=Toy(seed=2)), deep]
     assert obtain(store, deep).records[-1]["mean"] != obtain(store, Toy()).records[-1]["mean"]
     assert len(list(store)) == 4
 

@@ -10,7 +10,7 @@ from toy import Toy
 
 from prunefield.lab.execution import Pace, obtain
 from prunefield.lab.folder import FILES, SAFE_POINTS
-from prunefield.lab.packing import dump, pack
+from prunefield.lab.packing import dump_values, pack_tensors
 from prunefield.lab.store import Store
 from prunefield.runs import Record, State
 
@@ -93,7 +93,9 @@ def test_a_safe_point_without_a_checksum_is_not_trusted(store, expected):
     folder = interrupt(store, RUN, 5)
     values, tensors, _ = folder.saved()
     state = {f"state/{name}": tensor for name, tensor in tensors.items()}
-    data = pack(state, {"values": dump({"run": folder.name, "state": values | {"step": 7}, "records": []})})
+    data = pack_tensors(
+        state, {"values": dump_values({"run": folder.name, "state": values | {"step": 7}, "records": []})}
+    )
     (folder.path / SAFE_POINTS[0]).write_bytes(data)
     with pytest.warns(UserWarning, match="damaged"):
         assert obtain(store, RUN).digest == expected

@@ -6,7 +6,7 @@ from toy import Toy
 
 import prunefield as pf
 from prunefield.core.errors import UsageError
-from prunefield.core.figures import encode
+from prunefield.core.figures import encode_figure
 from prunefield.engines import choose_engine
 from prunefield.engines.local import Local
 from prunefield.lab.study import Study
@@ -70,7 +70,7 @@ def test_results_look_well(results):
     other = results.plot(x="scale", y=["mean", "step"])
     assert [axes.get_ylabel() for axes in other.axes] == ["mean", "step"]
     assert other.axes[0].lines[0].get_xdata().tolist() == [1, 3]
-    assert encode(other, "png").startswith(b"\x89PNG")
+    assert encode_figure(other, "png").startswith(b"\x89PNG")
     with pytest.raises(UsageError, match="did you mean 'mean'"):
         results.plot(y="meen")
 
@@ -88,7 +88,7 @@ def test_a_plan_says_what_is_stored_and_what_was_learnt(results, tmp_path):
     assert plan.core_hours * 3600 == pytest.approx(np.median(np.maximum(made, 1e-3)))
     assert "the seconds of toy are learnt from finished runs in this store" in str(plan)
     assert study.plan(results.store, device="cuda").frame()["learnt"].tolist() == [0, 0]
-    assert encode(plan.plot(), "png")
+    assert encode_figure(plan.plot(), "png")
 
 
 def test_similar_runs_teach_more_than_others_of_their_kind(store):

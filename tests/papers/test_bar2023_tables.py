@@ -2,7 +2,7 @@
 
 import pytest
 
-from prunefield.lab.execution import order
+from prunefield.lab.execution import order_runs
 from prunefield.papers.bar2023._experiments import COLUMNS, places
 from prunefield.papers.bar2023._printed import ACCURACIES, cells
 from prunefield.papers.bar2023.table1 import Table1
@@ -74,7 +74,9 @@ def test_every_column_is_printed_and_run():
 
 
 def test_tickets_and_their_sampled_masks_are_shared():
-    tickets = {run.id for run in order(find_items(["bar2023/table2"])[0].runs("laptop")) if isinstance(run, Tickets)}
+    tickets = {
+        run.id for run in order_runs(find_items(["bar2023/table2"])[0].runs("laptop")) if isinstance(run, Tickets)
+    }
     assert len(tickets) == 2 * (8 + 24)
     plans = [{run.id for run in find_items([f"bar2023/{name}"])[0].runs("laptop")} for name in NAMES]
     assert len(plans[0] & plans[3]) == 64
@@ -92,5 +94,5 @@ def test_figures(findings):
 
 def test_the_experiments_stay_within_their_time():
     for scale, limit in (("smoke", 20), ("laptop", 2 * 90 * 60)):
-        runs = {run.id: run for name in NAMES for run in order(find_items([f"bar2023/{name}"])[0].runs(scale))}
+        runs = {run.id: run for name in NAMES for run in order_runs(find_items([f"bar2023/{name}"])[0].runs(scale))}
         assert sum(run.seconds() for run in runs.values()) < limit

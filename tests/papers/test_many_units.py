@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from prunefield.lab.execution import order
+from prunefield.lab.execution import order_runs
 from prunefield.papers import SCALES
 from prunefield.papers.lufkin2024._units import average_waves, judge_ranks, judge_signs
 from prunefield.report.ledger import find_items, read_finding
@@ -26,7 +26,7 @@ def test_what_is_clear_at_smoke_scale_is_reproduced(name, smoke):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_scale_can_be_planned(name):
     (item,) = find_items([f"lufkin2024/{name}"])
-    hours = [sum(run.seconds() for run in order(item.plan(scale))) for scale in SCALES]
+    hours = [sum(run.seconds() for run in order_runs(item.plan(scale))) for scale in SCALES]
     assert hours == sorted(hours)
 
 

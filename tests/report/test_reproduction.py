@@ -8,7 +8,7 @@ import pytest
 
 import prunefield as pf
 from prunefield.core.errors import UsageError
-from prunefield.core.figures import encode
+from prunefield.core.figures import encode_figure
 from prunefield.report.reproduction import plan_items, read_ledger
 
 ITEMS = ["bar2023/lemma4.1", "bar2023/lemmaB.1"]
@@ -50,8 +50,8 @@ def test_a_notebook_shows_the_figures_too(found, monkeypatch, capsys):
 def test_it_has_tables_and_figures(found):
     assert list(found.tables) == list(found.figures) == ITEMS
     assert len(found.tables[ITEMS[0]]) > 0
-    assert encode(found.plot(), "png")  # the verdicts on both
-    assert encode(found.plot(ITEMS[1]), "svg") == encode(found.figures[ITEMS[1]], "svg")
+    assert encode_figure(found.plot(), "png")  # the verdicts on both
+    assert encode_figure(found.plot(ITEMS[1]), "svg") == encode_figure(found.figures[ITEMS[1]], "svg")
     assert all(Path(file).stat().st_size for entry in found.entries.values() for file in entry["files"])
     with pytest.raises(UsageError, match=r"did you mean 'bar2023/lemma4\.1'"):
         found.plot("bar2023/lemma4.2")
@@ -63,7 +63,7 @@ def test_what_is_stored_says_the_same(found):
     assert set(again.unfinished).isdisjoint(ITEMS)
     assert "bar2023/fig1" in again.unfinished
     alone = read_ledger(ITEMS[0], store=found.store)
-    assert encode(alone.plot(), "svg") == encode(found.plot(ITEMS[0]), "svg")
+    assert encode_figure(alone.plot(), "svg") == encode_figure(found.plot(ITEMS[0]), "svg")
 
 
 def test_nothing_is_repeated(found):

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 import torch
 
-from prunefield.training.committee import Activation, Committee, activate, descend
+from prunefield.training.committee import Activation, Committee, apply_activation, compute_gradient
 
 GENERATOR = torch.Generator().manual_seed(5)
 
@@ -18,7 +18,7 @@ def _draw(*shape: int) -> torch.Tensor:
 def test_loss_and_gradient_are_those_of_autograd(activation):
     net = Committee(_draw(3, 4, 6), _draw(3, 4), _draw(3, 4), _draw(3))
     x, y = _draw(20, 6), (_draw(20) > 0).to(torch.int64)
-    loss, gradient = descend(net, x, y, activation)
+    loss, gradient = compute_gradient(net, x, y, activation)
     leaves = [part.clone().requires_grad_() for part in net]
     rule = {"relu": torch.relu, "sigmoid": torch.sigmoid, "erf": lambda a: torch.erf(a / 2**0.5)}[activation]
     losses = []
@@ -35,6 +35,6 @@ def test_loss_and_gradient_are_those_of_autograd(activation):
 @pytest.mark.parametrize("activation", get_args(Activation))
 def test_slopes_are_derivatives(activation):
     a = _draw(50).requires_grad_()
-    after, slope = activate(a, activation)
+    after, slope = apply_activation(a, activation)
     (expected,) = torch.autograd.grad(after.sum(), a)
     assert torch.allclose(slope.detach(), expected, atol=1e-14)

@@ -7,7 +7,7 @@ from torch.nn.utils import prune
 
 from prunefield.core.seeds import generator
 from prunefield.networks.fcn import Fcn
-from prunefield.training.descent import descend_, fits
+from prunefield.training.descent import is_plain_fcn, take_step_
 
 WIDTHS = (6, 5, 4, 3)
 
@@ -45,7 +45,7 @@ def test_every_parameter_moves_along_the_gradient(batch_norm):
         lambda *values: loss_of(dict(zip(table, values, strict=True)), x, y, batch_norm), tuple(table.values())
     )
     gradients = dict(zip(table, torch.autograd.grad(loss, list(table.values())), strict=True))
-    assert descend_(net, x, y, 0.5) == pytest.approx(loss.item(), rel=1e-12)
+    assert take_step_(net, x, y, 0.5) == pytest.approx(loss.item(), rel=1e-12)
     for name, parameter in net.named_parameters():
         torch.testing.assert_close((table[name] - parameter) / 0.5, gradients[name], rtol=1e-9, atol=1e-11)
 
@@ -57,7 +57,7 @@ def test_running_moments_are_those_of_the_module(rate):
     for shift in (0, 1, 2):
         theirs.load_state_dict({**theirs.state_dict(), **dict(ours.named_parameters())})
         theirs(x + shift)
-        descend_(ours, x + shift, y, rate)
+        take_step_(ours, x + shift, y, rate)
         for name, buffer in ours.named_buffers():
             torch.testing.assert_close(buffer, theirs.get_buffer(name))
 
@@ -66,7 +66,7 @@ def test_nothing_moves_when_the_loss_is_no_number():
     net, x, y = make(True)
     before = {name: parameter.detach().clone() for name, parameter in net.named_parameters()}
     x[3, 2] = float("inf")
-    assert not torch.tensor(descend_(net, x, y, 0.5)).isfinite()
+    assert not torch.tensor(take_step_(net, x, y, 0.5)).isfinite()
     assert all(torch.equal(parameter, before[name]) for name, parameter in net.named_parameters())
 
 
@@ -77,7 +77,7 @@ def test_it_is_left_to_autograd_what_is_not_a_plain_net():
     prune.identity(pruned.layers[0], "weight")
     other.layers[1] = nn.Sequential(other.layers[1])
     nets = (plain, hooked, frozen, pruned, other, nn.Linear(2, 2))
-    assert [fits(net) for net in nets] == [True, False, False, False, False, False]
+    assert [is_plain_fcn(net) for net in nets] == [True, False, False, False, False, False]
 
 
 def test_the_module_still_works_with_function_transforms():
@@ -89,5 +89,5 @@ def test_the_module_still_works_with_function_transforms():
 
     before = net.layers[0].weight.detach().clone()
     slope = torch.func.grad(loss)(table)["layers.0.weight"]
-    descend_(net, x, y, 1.0)
+    take_step_(net, x, y, 1.0)
     torch.testing.assert_close(before - net.layers[0].weight, slope)

@@ -15,7 +15,7 @@ from prunefield.networks.resnet import Resnet
 from prunefield.tasks.leaves import Leaves
 from prunefield.tasks.noise import Noise
 from prunefield.training.examples import Examples, hold_out
-from prunefield.training.recipe import Recipe, augment
+from prunefield.training.recipe import Recipe, augment_images
 
 
 def fresh(_, start):
@@ -98,7 +98,7 @@ def test_augmentation_is_a_shift_and_perhaps_a_mirror():
     x = torch.arange(2 * 3 * 5 * 5.0).view(2, 3, 5, 5).repeat(100, 1, 1, 1)
     black = torch.tensor([-1.0, -2.0, -3.0])
     stream = torch.Generator().manual_seed(0)
-    found = augment(x, pad=2, flip=True, black=black, generator=stream)
+    found = augment_images(x, pad=2, flip=True, black=black, generator=stream)
     ground = black.view(1, 3, 1, 1)
     padded = functional.pad(x - ground, (2,) * 4) + ground
     seen = set()

@@ -10,7 +10,7 @@ from prunefield.core.errors import RunError
 from prunefield.core.seeds import generator
 from prunefield.networks.fcn import Fcn
 from prunefield.tasks import Batch
-from prunefield.training.steps import accuracy, train
+from prunefield.training.steps import measure_accuracy, train
 
 
 def make(batch_norm=False):
@@ -102,5 +102,5 @@ def test_accuracy_counts_and_leaves_the_mode_alone():
     y = net(x).argmax(1)
     net.train()
     y[:275] = (y[:275] + 1) % 3
-    assert accuracy(net, Batch(x, y)) == 0.75
+    assert measure_accuracy(net, Batch(x, y)) == 0.75
     assert net.training

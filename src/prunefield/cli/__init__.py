@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import prunefield
 from prunefield.core.errors import Error, show_line, unknown
-from prunefield.core.names import modules, summary
+from prunefield.core.names import modules, read_summary
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -23,7 +23,7 @@ def main(argv: list[str] | None = None) -> int:
     if reconfigure := getattr(sys.stdout, "reconfigure", None):
         reconfigure(errors="backslashreplace")  # a name that the terminal cannot show must not make it fail
     try:
-        status = dispatch(sys.argv[1:] if argv is None else argv)
+        status = call_verb(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()  # what cannot be written shall be known here
         return status
     except Error as error:
@@ -70,12 +70,12 @@ def _leave(*_: object) -> NoReturn:
     os._exit(130)
 
 
-def dispatch(argv: list[str]) -> int:
+def call_verb(argv: list[str]) -> int:
     """Calls the verb that `argv` names."""
     verbs = modules("cli.verbs")
     first = argv[0] if argv else "--help"
     if first in ("-h", "--help", "help"):
-        print(overview(verbs))
+        print(describe_verbs(verbs))
         return 0
     if first in ("-V", "--version"):
         print(f"prunefield {prunefield.__version__}")
@@ -92,9 +92,9 @@ def dispatch(argv: list[str]) -> int:
         return verb.execute(args)
 
 
-def overview(verbs: dict[str, str]) -> str:
+def describe_verbs(verbs: dict[str, str]) -> str:
     """What `prunefield --help` prints."""
-    lines = [f"  {name:<10} {summary('cli.verbs', name)}" for name in verbs]
+    lines = [f"  {name:<10} {read_summary('cli.verbs', name)}" for name in verbs]
     return "\n".join(
         (
             f"prunefield {prunefield.__version__}",

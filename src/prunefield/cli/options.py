@@ -107,8 +107,8 @@ def add_device(parser: ArgumentParser) -> None:
     parser.add_argument("--device", default="cpu", help="the device: cpu, cuda, cuda:1, mps [default: cpu]")
 
 
-def check_device(args: Namespace) -> str:
-    """The device, if this machine has it."""
+def read_device(args: Namespace) -> str:
+    """The device of --device, if this machine has it."""
     from prunefield.lab.conditions import check_device
 
     return check_device(args.device)

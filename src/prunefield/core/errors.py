@@ -42,10 +42,10 @@ class PruneWarning(UserWarning):
     """A mask that does not do what its density suggests: an emptied layer, or a constant output."""
 
 
-def nearest(got: str, allowed: Iterable[str]) -> str | None:
+def find_nearest(got: str, allowed: Iterable[str]) -> str | None:
     """The allowed name most similar to `got`, if there is one.
 
-    >>> nearest("isng", ["ising", "kur"])
+    >>> find_nearest("isng", ["ising", "kur"])
     'ising'
     """
     from difflib import get_close_matches
@@ -61,7 +61,7 @@ def unknown(what: str, got: object, allowed: Iterable[str]) -> UsageError:
     unknown task 'isng'; did you mean 'ising'? (allowed: ising, kur)
     """
     names, text = list(allowed), str(got)[:200]
-    match = nearest(text, names)
+    match = find_nearest(text, names)
     hint = f"; did you mean {match!r}?" if match else ""
     return UsageError(f"unknown {what} {text!r}{hint} (allowed: {list_names(names) or 'none'})")
 

@@ -31,7 +31,7 @@ def make_figure(draw: "Callable[[Figure], None]", size: tuple[float, float]) -> 
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         _write_out_powers(figure)
-    setattr(figure, "_repr_png_", partial(encode, figure, "png"))  # noqa: B010 - an attribute that Figure does not declare
+    setattr(figure, "_repr_png_", partial(encode_figure, figure, "png"))  # noqa: B010 - an attribute that Figure does not declare
     return figure
 
 
@@ -77,7 +77,7 @@ def fix_layout(figure: "Figure") -> None:
             axes.set_position((round(left, 6), round(bottom, 6), round(width, 6), round(height, 6)))
 
 
-def encode(figure: "Figure", suffix: str) -> bytes:
+def encode_figure(figure: "Figure", suffix: str) -> bytes:
     """A figure as the bytes of an `svg`, `pdf` or `png` file."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -56,7 +56,7 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def delete(path: Path) -> None:
+def delete_path(path: Path) -> None:
     """Deletes a file, a folder with all that is in it, or a link, but not what it leads to."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)

@@ -32,7 +32,7 @@ def modules(family: str) -> dict[str, str]:
     return dict(sorted((files | _entry_points(family)).items(), key=lambda pair: _natural(pair[0])))
 
 
-def presets(family: str) -> dict[str, dict[str, Any]]:
+def list_presets(family: str) -> dict[str, dict[str, Any]]:
     """The further names of a family, each for a kind with settings: `{name: {"kind": kind, key: value, …}}`."""
     found: dict[str, dict[str, Any]] = {}
     for path, file in sorted(_files(family)):
@@ -45,14 +45,14 @@ def presets(family: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def summary(family: str, name: str) -> str:
+def read_summary(family: str, name: str) -> str:
     """The first line of the docstring in a kind's file."""
     for path, file in _files(family):
         if name_of(path.as_posix()) == name:
             with file.open(encoding="utf-8") as text:
                 return text.readline().strip().strip('"')
     if (module := modules(family).get(name)) is None:
-        return ", ".join(f"{key} {value}" for key, value in presets(family)[name].items()).removeprefix("kind ")
+        return ", ".join(f"{key} {value}" for key, value in list_presets(family)[name].items()).removeprefix("kind ")
     return f"from {module}"
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationErro
 from pydantic_core import CoreSchema, core_schema
 
 from prunefield.core.errors import UsageError, unknown
-from prunefield.core.names import modules, name_of, presets
+from prunefield.core.names import list_presets, modules, name_of
 from prunefield.core.settings import put_setting, read_settings
 
 
@@ -67,7 +67,7 @@ class Plugin(BaseModel):
     def parse(cls, value: Any) -> Self:
         """An instance from an instance, from NAME[,KEY=VALUE…] or from a table with the key `kind`.
 
-        A name is that of a kind or of common settings (`names.presets`).
+        A name is that of a kind or of common settings (`names.list_presets`).
         """
         if isinstance(value, cls):
             return value
@@ -76,9 +76,9 @@ class Plugin(BaseModel):
         if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
             raise UsageError(f"a {what} must be a name or a table with the key 'kind', not {repr(value)[:200]}")
         kind, _, version = table["kind"].partition("@")
-        if kind not in modules(cls.family) and (usual := presets(cls.family).get(kind)):
+        if kind not in modules(cls.family) and (usual := list_presets(cls.family).get(kind)):
             return cls.parse({**usual, **table, "kind": usual["kind"]})
-        final = find(cls, kind)
+        final = find_class(cls, kind)
         if version and version != str(final.version):
             raise UsageError(
                 f"{what} {table['kind']!r} was made by another version of prunefield; this one has version "
@@ -115,7 +115,7 @@ class Nested:
         def parse(value: Any) -> Plugin:
             plugin = root.parse(value)
             if not isinstance(plugin, source):
-                fitting = [kind for kind in modules(root.family) if issubclass(find(root, kind), source)]
+                fitting = [kind for kind in modules(root.family) if issubclass(find_class(root, kind), source)]
                 what = f"{root.__name__.lower()} {plugin.kind()!r}"
                 raise UsageError(f"the {what} does not fit here (allowed: {', '.join(fitting)})")
             return plugin
@@ -132,11 +132,11 @@ def _schema(parse: Callable[[Any], Plugin]) -> CoreSchema:
 P = TypeVar("P", bound=Plugin)
 
 
-def find(root: type[P], kind: str) -> type[P]:
+def find_class(root: type[P], kind: str) -> type[P]:
     """The class of a kind: the one subclass of `root` that its file defines."""
     known = modules(root.family)
     if kind not in known:
-        raise unknown(root.__name__.lower(), kind, [*known, *presets(root.family)])
+        raise unknown(root.__name__.lower(), kind, [*known, *list_presets(root.family)])
     module = import_module(known[kind])
     classes = [
         item

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     import torch
 
 
-def derive(seed: int, *names: str | int) -> int:
+def derive_seed(seed: int, *names: str | int) -> int:
     """A seed of 63 bits for the stream `names` of `seed`.
 
-    >>> derive(0, "data") == derive(0, "data"), derive(0, "data") == derive(0, "init")
+    >>> derive_seed(0, "data") == derive_seed(0, "data"), derive_seed(0, "data") == derive_seed(0, "init")
     (True, False)
     """
     text = json.dumps([seed, *names])
@@ -25,4 +25,4 @@ def generator(seed: int, *names: str | int) -> "torch.Generator":
     """A CPU generator for the stream `names` of `seed`; the numbers are the same on every device."""
     import torch
 
-    return torch.Generator().manual_seed(derive(seed, *names))
+    return torch.Generator().manual_seed(derive_seed(seed, *names))

@@ -110,7 +110,7 @@ def show_bar(what: str, *, shown: bool = True) -> Iterator[Callable[[Progress], 
         yield lambda at: tell(at.seconds, at.all_seconds, f"{at.runs} of {at.all_runs} runs")
 
 
-def order(runs: Iterable[Run]) -> list[Run]:
+def order_runs(runs: Iterable[Run]) -> list[Run]:
     """The runs and all that they depend on, each once; dependencies come first, the simplest before the others."""
     depth = _depths(runs)
     return sorted(depth, key=depth.__getitem__)
@@ -156,7 +156,7 @@ def carry_out(
     left, total = dict.fromkeys(missing, 0.0), sum(seconds.values())  # the greatest progress seen of each
     failures: dict[Run, str] = {}
     pace = Pace(first=0)  # asking all runs how far they are takes time of its own
-    for outcome in engine.map(work, [(str(store.root.resolve()), run.settings(), device) for run in missing]):
+    for outcome in engine.map(execute_run, [(str(store.root.resolve()), run.settings(), device) for run in missing]):
         if isinstance(outcome, Retry):
             report(f"{missing[outcome.index].folder}: {outcome.reason}")
         elif outcome is not None:
@@ -177,7 +177,7 @@ def carry_out(
     return failures
 
 
-def work(item: tuple[str, dict, str]) -> None:
+def execute_run(item: tuple[str, dict, str]) -> None:
     """Executes one run of a store in whatever process this is."""
     root, settings, device = item
     obtain(Store(root), Run.parse(settings), device=device, report=lambda warning: None)  # `carry_out` reports it

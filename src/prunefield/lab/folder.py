@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from prunefield.core import files
 from prunefield.core.errors import StoreError, UsageError
-from prunefield.core.files import checksum, delete, is_locked, is_part, sync_folder
+from prunefield.core.files import checksum, delete_path, is_locked, is_part, sync_folder
 from prunefield.core.plugin import hash_settings
 from prunefield.lab.json_files import encode_table, read_table
 
@@ -129,13 +129,13 @@ class Folder:
 
     def finish(self, run: "Run", state: "State", records: "list[Record]", made: Mapping[str, Any]) -> None:
         """Writes the results, then the mark that they are complete."""
-        from prunefield.lab.packing import dump, name_tensors, pack
+        from prunefield.lab.packing import dump_values, name_tensors, pack_tensors
 
         files = {
             "settings.json": encode_table(run.settings()),
             "records.json": encode_table([record.values for record in records]),
-            "tensors.safetensors": pack(name_tensors(records), {}),
-            "state.safetensors": pack(state.snapshot(), {"values": dump(state.values)}),
+            "tensors.safetensors": pack_tensors(name_tensors(records), {}),
+            "state.safetensors": pack_tensors(state.snapshot(), {"values": dump_values(state.values)}),
             "made.json": encode_table({**made, "set_aside": self._set_aside()}),
         }
         for name, data in files.items():
@@ -151,15 +151,15 @@ class Folder:
 
     def fail(self, message: str, traceback: str, records: "list[Record]") -> None:
         """Writes why the run failed, and the records up to the failure if they can be stored."""
-        from prunefield.lab.packing import blank_infinite, name_tensors, pack
+        from prunefield.lab.packing import blank_infinite, name_tensors, pack_tensors
 
         texts = {"message": message, "traceback": traceback}
         found = {key: text.encode(errors="backslashreplace").decode() for key, text in texts.items()}
         try:
             values = [{key: blank_infinite(value) for key, value in record.values.items()} for record in records]
-            tensors, table = pack(name_tensors(records), {}), encode_table({**found, "records": values})
+            tensors, table = pack_tensors(name_tensors(records), {}), encode_table({**found, "records": values})
         except Exception:  # a record that cannot be stored may be the very reason of the failure
-            tensors, table = pack({}, {}), encode_table({**found, "records": []})
+            tensors, table = pack_tensors({}, {}), encode_table({**found, "records": []})
         write_whole(self.path / "failure.safetensors", tensors)
         write_whole(self.path / "failure.json", table)
 
@@ -190,13 +190,13 @@ class Folder:
 
     def read(self) -> "Result":
         """The records of a finished run, checked against their checksums."""
-        from prunefield.lab.packing import join_records, unpack
+        from prunefield.lab.packing import join_records, unpack_tensors
         from prunefield.runs import Result
 
         found = self._examine()
         if found.problems:
             raise StoreError(f"{self.name} is damaged: {found.problems[0]}; {self.remedy}")
-        tensors, _ = unpack(found.contents["tensors.safetensors"])
+        tensors, _ = unpack_tensors(found.contents["tensors.safetensors"])
         return Result(join_records(json.loads(found.contents["records.json"]), tensors), found.digest)
 
     def read_values(self) -> list[dict[str, Any]]:
@@ -273,9 +273,9 @@ class Folder:
         try:
             with self.hold(timeout=0):
                 if not self.path.is_symlink():
-                    delete(self.path / "done.json")  # first, so that half a folder never looks finished
+                    delete_path(self.path / "done.json")  # first, so that half a folder never looks finished
                     sync_folder(self.path)
-                delete(self.path)
+                delete_path(self.path)
         except Timeout:
             raise UsageError(f"{self.name} is being executed; stop it first") from None
         except OSError as error:

@@ -36,7 +36,7 @@ def pack_safe_point(run: str, state: State, records: list[Record]) -> bytearray:
     tensors = {f"state/{key}": tensor for key, tensor in state.snapshot().items()}
     tensors |= {f"records/{key}": tensor for key, tensor in name_tensors(records).items()}
     values = {"run": run, "state": state.values, "records": [record.values for record in records]}
-    data = bytearray(pack(tensors, {"values": dump(values), "seal": BLANK.decode()}))
+    data = bytearray(pack_tensors(tensors, {"values": dump_values(values), "seal": BLANK.decode()}))
     at = data.index(SEAL + BLANK) + len(SEAL)
     data[at : at + len(BLANK)] = checksum(data).encode()
     return data
@@ -47,7 +47,7 @@ def unpack_safe_point(run: str, data: bytes) -> SafePoint:
     at = data.find(SEAL) + len(SEAL)
     if checksum(data[:at] + BLANK + data[at + len(BLANK) :]).encode() != data[at : at + len(BLANK)]:
         raise ValueError("its bytes do not match its checksum, or it has no checksum")
-    tensors, values = unpack(data)
+    tensors, values = unpack_tensors(data)
     if values["run"] != run:
         raise ValueError(f"it belongs to {values['run']}")
     state = {key.removeprefix("state/"): tensor for key, tensor in tensors.items() if key.startswith("state/")}
@@ -69,7 +69,7 @@ def join_records(values: list[dict[str, Any]], tensors: Mapping[str, Tensor]) ->
     return records
 
 
-def pack(tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> bytes:
+def pack_tensors(tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> bytes:
     """One key of metadata at most where equal content must give equal bytes: the order of several is random."""
     plain = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
     try:
@@ -79,7 +79,7 @@ def pack(tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> bytes:
         return save_torch({key: tensor.clone() for key, tensor in plain.items()}, metadata or None)
 
 
-def unpack(data: bytes) -> tuple[dict[str, Tensor], Any]:
+def unpack_tensors(data: bytes) -> tuple[dict[str, Tensor], Any]:
     """The tensors and the plain values in `data`."""
     try:
         size = int.from_bytes(data[:8], "little")
@@ -100,7 +100,7 @@ def _copy(tensor: Tensor) -> Tensor:
     return own
 
 
-def dump(value: Any) -> str:
+def dump_values(value: Any) -> str:
     return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 

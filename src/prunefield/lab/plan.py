@@ -8,7 +8,7 @@ from prunefield.core.display import Displayed
 from prunefield.core.settings import flatten_settings
 from prunefield.core.terminal import show_duration
 from prunefield.lab.estimates import Estimate, estimate_seconds
-from prunefield.lab.execution import order
+from prunefield.lab.execution import order_runs
 from prunefield.lab.store import Store
 from prunefield.runs import Run
 
@@ -84,6 +84,6 @@ def make_plan(
     runs: Iterable[Run], store: Store | None = None, *, varying: Sequence[str] = (), device: str = "cpu"
 ) -> Plan:
     """The plan of runs and of all that they need, in the order of execution."""
-    ordered = order(runs)
+    ordered = order_runs(runs)
     stored = frozenset(run for run in ordered if store is not None and store.folder(run).is_done)
     return Plan(estimate_seconds(ordered, store, device=device), stored, tuple(varying))

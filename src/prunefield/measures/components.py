@@ -76,7 +76,7 @@ def find_sources(
         algorithm="parallel",
         whiten=whiten,  # pyright: ignore[reportArgumentType]
         max_iter=iterations,
-        random_state=seeds.derive(seed, "directions") % 2**32,
+        random_state=seeds.derive_seed(seed, "directions") % 2**32,
     )
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
         warnings.simplefilter("always", ConvergenceWarning)

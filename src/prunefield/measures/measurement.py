@@ -12,7 +12,7 @@ from torch import Tensor
 
 from prunefield.core.display import Displayed
 from prunefield.core.errors import UsageError, show_line
-from prunefield.core.figures import encode
+from prunefield.core.figures import encode_figure
 from prunefield.core.files import make_folder, write_whole
 from prunefield.measures.checkpoints import KeptWeights, Network, find_layer
 from prunefield.measures.pictures import show
@@ -87,7 +87,7 @@ class Measurement(Displayed):
         write_whole(folder / "units.json", text.encode())
         if self.scores is not None:
             write_whole(folder / "scores.safetensors", save({self.layer: self.scores.contiguous()}))
-        write_whole(folder / "fields.svg", encode(self.plot(), "svg"))
+        write_whole(folder / "fields.svg", encode_figure(self.plot(), "svg"))
 
     def draw(self, figure: "Figure") -> None:
         """The weights of the most connected units as pictures: grey is zero; colours if there are three channels."""

@@ -43,7 +43,7 @@ class ResnetModule(nn.Module):
 
     def __init__(self, channels: int, width: int, stages: Sequence[int], classes: int) -> None:
         super().__init__()
-        self.stem = normalised(channels, width, 3, 1)
+        self.stem = make_convolution(channels, width, 3, 1)
         widths = [width * 2**stage for stage, depth in enumerate(stages) for _ in range(depth)]
         pairs = zip([width, *widths], widths, strict=False)
         self.blocks = nn.Sequential(*(Block(before, after) for before, after in pairs))
@@ -61,13 +61,15 @@ class Block(nn.Module):
     def __init__(self, before: int, after: int) -> None:
         super().__init__()
         stride = 1 if before == after else 2
-        self.main = nn.Sequential(normalised(before, after, 3, stride), nn.ReLU(), normalised(after, after, 3, 1))
-        self.shortcut = nn.Identity() if before == after else normalised(before, after, 1, stride)
+        self.main = nn.Sequential(
+            make_convolution(before, after, 3, stride), nn.ReLU(), make_convolution(after, after, 3, 1)
+        )
+        self.shortcut = nn.Identity() if before == after else make_convolution(before, after, 1, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.relu(self.main(x) + self.shortcut(x))
 
 
-def normalised(before: int, after: int, side: int, stride: int) -> nn.Sequential:
+def make_convolution(before: int, after: int, side: int, stride: int) -> nn.Sequential:
     """A convolution without bias, batch-normalised."""
     return nn.Sequential(nn.Conv2d(before, after, side, stride, padding=side // 2, bias=False), nn.BatchNorm2d(after))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prunefield.core.errors import UsageError, unknown
-from prunefield.core.names import modules, presets
+from prunefield.core.names import list_presets, modules
 
 if TYPE_CHECKING:
     from torch import nn
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 def name_networks() -> list[str]:
     """The names of the built-in networks, without importing any."""
-    return [*presets("networks"), *modules("networks")]
+    return [*list_presets("networks"), *modules("networks")]
 
 
 def is_built_in(model: str) -> bool:
     """Whether a name is that of a built-in network, with or without a width, as in resnet20:32."""
     name, colon, width = model.partition(":")
-    return name in presets("networks") or (name in modules("networks") and (not colon or width.isdecimal()))
+    return name in list_presets("networks") or (name in modules("networks") and (not colon or width.isdecimal()))
 
 
 def is_saved(model: str) -> bool:
@@ -114,13 +114,13 @@ def call_factory(model: str, seed: int) -> "nn.Module":
 
     import torch
 
-    from prunefield.core.seeds import derive
+    from prunefield.core.seeds import derive_seed
 
     module, _, factory = model.partition(":")
     sys.path.insert(0, "")
     try:
         with torch.random.fork_rng(devices=[]):  # factories draw initial weights from the global stream
-            torch.manual_seed(derive(seed, "net"))
+            torch.manual_seed(derive_seed(seed, "net"))
             found = getattr(import_module(module), factory)
             net = found if isinstance(found, torch.nn.Module) or not callable(found) else found()
     except Exception as error:  # whatever the user's own code raises

@@ -11,7 +11,7 @@ from prunefield.core.errors import unknown
 from prunefield.core.figures import fix_layout, make_figure
 from prunefield.core.files import checksum
 from prunefield.core.names import modules
-from prunefield.lab.execution import order
+from prunefield.lab.execution import order_runs
 from prunefield.lab.store import Store
 from prunefield.papers import SCALES, Claim, Item, Scale, Status, Verdict
 from prunefield.runs import Result, Run
@@ -100,7 +100,7 @@ def load_paper(name: str) -> ModuleType:
 def read_finding(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:
     """The finding of an item at a scale, or at the largest scale that is complete in the store; None if none is."""
     for candidate in (scale,) if scale else reversed(item.scales):
-        runs = order(item.plan(candidate))
+        runs = order_runs(item.plan(candidate))
         if not (runs or scale) and candidate != SCALES[0]:
             continue  # without runs all scales are the same, and the item is at the first of them
         if all(store.folder(run).is_done for run in runs):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import prunefield
-from prunefield.core.figures import encode
+from prunefield.core.figures import encode_figure
 from prunefield.core.files import write_whole
 from prunefield.lab.store import Store
 from prunefield.report.drawings import format_csv
@@ -39,7 +39,7 @@ def render_page(findings: Sequence[Finding], store: Store) -> str:
 
 def _section(finding: Finding, store: Store) -> dict[str, Any]:
     paper = finding.name.partition("/")[0]
-    svg = encode(finding.draw(), "svg")
+    svg = encode_figure(finding.draw(), "svg")
     runs = [_run(store, run) for run in finding.results]
     return {
         "name": finding.name,

@@ -15,7 +15,7 @@ from prunefield.modules.glorot import draw_glorot
 from prunefield.runs import Record, Run, State
 from prunefield.runs.neuron import DTYPES
 from prunefield.tasks import Discrimination
-from prunefield.training.committee import Activation, descend
+from prunefield.training.committee import Activation, compute_gradient
 from prunefield.training.committee import Committee as Nets
 
 
@@ -51,7 +51,7 @@ class Committee(Run):
         kept = None if self.fresh else self._draw(seeds.generator(self.seed, "data"), state)
         for step in range(state.values.get("step", 0), self.steps + 1):
             x, y = kept or self._draw(data, state)
-            loss, gradient = descend(nets, x, y, self.activation)
+            loss, gradient = compute_gradient(nets, x, y, self.activation)
             # Sigmoids keep the loss finite for long while the weights run away.
             if not bool(loss.isfinite().all() and nets.weights.square().sum().isfinite()):
                 raise RunError(

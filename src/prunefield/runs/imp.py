@@ -26,7 +26,7 @@ from prunefield.runs import Record, Run, State
 from prunefield.runs._rewinding import Rewinding, pack_mask
 from prunefield.tasks import Batch, Task
 from prunefield.tasks.leaves import Leaves
-from prunefield.training.steps import accuracy, train
+from prunefield.training.steps import measure_accuracy, train
 
 Method = Literal["imp", "oneshot", "random"]
 METHODS: tuple[Method, ...] = ("imp", "oneshot", "random")
@@ -134,7 +134,7 @@ class Imp(Run):
                 yield from train(net, draw, steps=goal, rate=self.rate, mask=imp.mask, start=start)
 
         def describe_round(n: int) -> Record:
-            scores = (None, None) if n == self.rounds else (accuracy(net, test), accuracy(net, seen))
+            scores = (None, None) if n == self.rounds else (measure_accuracy(net, test), measure_accuracy(net, seen))
             record = self._record(n, imp.mask, *scores)
             record.tensors.update(self._dense(net, rewound) if n == 0 else {})
             return record

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.core.plugin import Nested, find
+from prunefield.core.plugin import Nested, find_class
 from prunefield.masks.mask import Mask, unpack_bits
 from prunefield.masks.selection import Reduction
 from prunefield.measures.collapse import find_collapse
@@ -27,7 +27,7 @@ from prunefield.scores.magnitude import Magnitude
 from prunefield.tasks import Batch, Synthetic, Task
 from prunefield.training.examples import Examples, hold_out
 from prunefield.training.recipe import Recipe
-from prunefield.training.steps import accuracy
+from prunefield.training.steps import measure_accuracy
 
 
 class Pruned(Run):
@@ -70,7 +70,7 @@ class Pruned(Run):
     def _fit_inputs(cls, values: Any) -> Any:
         """Synthetic inputs given by name alone get the task's shape and classes."""
         name = values.get("inputs") if isinstance(values, dict) else None
-        if not isinstance(name, str) or not issubclass(find(Task, name), Synthetic):
+        if not isinstance(name, str) or not issubclass(find_class(Task, name), Synthetic):
             return values
         task = Task.parse(values.get("task"))
         return values | {"task": task, "inputs": {"kind": name, "shape": task.shape, "classes": task.classes}}
@@ -118,7 +118,7 @@ class Pruned(Run):
                 continue
             mean, place["losses"] = place["losses"] / each, 0.0
             test = hold_out(self.task, self.held_out, self.seed) if step == total else None
-            yield Record({"epoch": step // each, "loss": mean, "accuracy": test and accuracy(net, test)})
+            yield Record({"epoch": step // each, "loss": mean, "accuracy": test and measure_accuracy(net, test)})
 
     def _choose(self, state: State, net: nn.Module, examples: Examples) -> tuple[Mask, Record]:
         """The mask and its record; the net gets the weights with which its training begins."""

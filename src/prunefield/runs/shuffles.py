@@ -62,7 +62,7 @@ class Shuffles(Run):
         import numpy as np
 
         for chunk in range(state.values.get("chunk", 0), math.ceil(self.masks / CHUNK)):
-            stream = np.random.default_rng(seeds.derive(self.of.seed, "shuffles", name, chunk))
+            stream = np.random.default_rng(seeds.derive_seed(self.of.seed, "shuffles", name, chunk))
             values = squares.numpy()
             for place in range(chunk * CHUNK, min((chunk + 1) * CHUNK, self.masks)):
                 drawn = stream.choice(len(values), kept, replace=False, shuffle=False)

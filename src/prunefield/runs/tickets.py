@@ -19,7 +19,7 @@ from prunefield.scores import find_prunable
 from prunefield.tasks import Finite, Task
 from prunefield.training.examples import Examples, hold_out
 from prunefield.training.recipe import Recipe
-from prunefield.training.steps import accuracy
+from prunefield.training.steps import measure_accuracy
 
 
 class Tickets(Run):
@@ -77,7 +77,7 @@ class Tickets(Run):
             return (step for step, _ in self.recipe.train(net, examples, **how))
 
         def describe_level(level: int) -> Record:
-            reached = accuracy(net, test) if level < self.levels else None
+            reached = measure_accuracy(net, test) if level < self.levels else None
             record = Record({"level": level, "density": imp.mask.density, "accuracy": reached}, pack_mask(imp.mask))
             if level == 0:
                 record.tensors.update(_copy("first", find_prunable(self.build())))

@@ -21,10 +21,10 @@ class Committee(NamedTuple):
     offset: Tensor
 
 
-def activate(before: Tensor, activation: Activation) -> tuple[Tensor, Tensor]:
+def apply_activation(before: Tensor, activation: Activation) -> tuple[Tensor, Tensor]:
     """σ and its derivative σ′, element by element: max(0, a), 1/(1+e⁻ᵃ) or erf(a/√2).
 
-    >>> [part.item() for part in activate(torch.tensor(0.0), "sigmoid")]
+    >>> [part.item() for part in apply_activation(torch.tensor(0.0), "sigmoid")]
     [0.5, 0.25]
     """
     if activation == "relu":
@@ -35,18 +35,18 @@ def activate(before: Tensor, activation: Activation) -> tuple[Tensor, Tensor]:
     return torch.erf(before / math.sqrt(2)), math.sqrt(2 / math.pi) * torch.exp(-before.square() / 2)
 
 
-def descend(net: Committee, x: Tensor, y: Tensor, activation: Activation) -> tuple[Tensor, Committee]:
+def compute_gradient(net: Committee, x: Tensor, y: Tensor, activation: Activation) -> tuple[Tensor, Committee]:
     """The loss mean (ŷ−y)² of each net on the examples x (n, N), y (n,), shape (nets,), and its gradient.
 
     >>> one = torch.ones(1, 1, 1)
     >>> net = Committee(one, 0 * one[0], one[0], 0 * one[0, 0])
-    >>> loss, slope = descend(net, torch.tensor([[2.0]]), torch.tensor([1.0]), "relu")  # (w·2 − 1)² at w = 1
+    >>> loss, slope = compute_gradient(net, torch.tensor([[2.0]]), torch.tensor([1.0]), "relu")  # (w·2 − 1)² at w = 1
     >>> loss.item(), slope.weights.item()
     (1.0, 4.0)
     """
     nets, hidden, _ = net.weights.shape
     before = torch.addmm(net.bias.flatten(), x, net.weights.flatten(0, 1).T).view(len(x), nets, hidden)
-    after, slope = activate(before, activation)
+    after, slope = apply_activation(before, activation)
     error = ((after * net.outer).sum(-1) + net.offset) / hidden - y[:, None]
     back = error * (2 / (hidden * len(x)))
     inner = back[..., None] * slope * net.outer

@@ -10,8 +10,8 @@ from torch.nn import functional
 from prunefield.networks.fcn import FcnModule, Norm
 
 
-def fits(net: nn.Module) -> TypeGuard[FcnModule]:
-    """Whether `descend_` does what autograd would: an `FcnModule` without hooks, other layers or frozen parameters."""
+def is_plain_fcn(net: nn.Module) -> TypeGuard[FcnModule]:
+    """Whether `take_step_` does what autograd would: an `FcnModule` without hooks, other layers, frozen parameters."""
     parts = [part for part in net.modules() if not isinstance(part, nn.ModuleList)]
     return (
         {type(part) for part in parts} <= {FcnModule, Norm, nn.Linear}
@@ -22,7 +22,7 @@ def fits(net: nn.Module) -> TypeGuard[FcnModule]:
 
 
 @torch.no_grad()
-def descend_(net: FcnModule, x: Tensor, y: Tensor, rate: float) -> float:
+def take_step_(net: FcnModule, x: Tensor, y: Tensor, rate: float) -> float:
     """Takes θ ← θ − rate·∇L in training mode and returns the cross-entropy L of (n, inputs) and labels (n,).
 
     A gradient of weights is never stored: W ← W − rate·gᵀh is one product, added in place. If L is not finite, no
@@ -31,7 +31,7 @@ def descend_(net: FcnModule, x: Tensor, y: Tensor, rate: float) -> float:
     >>> from prunefield.networks.fcn import Fcn
     >>> net = Fcn(hidden=()).build((1,), 2, generator=torch.Generator().manual_seed(0))
     >>> x, y = torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1])
-    >>> descend_(net, x, y, 1.0) > descend_(net, x, y, 1.0)
+    >>> take_step_(net, x, y, 1.0) > take_step_(net, x, y, 1.0)
     True
     """
     blocks, inputs, fed = net.blocks(), [], []

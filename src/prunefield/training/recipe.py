@@ -120,7 +120,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
             x, y = examples.take(order[place])
             if isinstance(x, Tensor) and x.ndim == 4 and (self.pad or self.flip):
                 stream = seeds.generator(seed, *names, "augment", step)
-                x = augment(x, pad=self.pad, flip=self.flip, black=examples.black, generator=stream)
+                x = augment_images(x, pad=self.pad, flip=self.flip, black=examples.black, generator=stream)
             optimiser.param_groups[0]["lr"] = self.rate_at(step, each)
             optimiser.zero_grad()
             found = functional.cross_entropy(net(x), y) if loss is None else loss(net, Batch(x, y))
@@ -130,13 +130,13 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
             yield step + 1, value
 
 
-def augment(x: Tensor, *, pad: int, flip: bool, black: Tensor, generator: torch.Generator) -> Tensor:
+def augment_images(x: Tensor, *, pad: int, flip: bool, black: Tensor, generator: torch.Generator) -> Tensor:
     """Shifts each image of (n, channels, height, width) by up to `pad` pixels along each axis and mirrors half of them.
 
     All shifts are equally likely; what comes in from outside is `black`, of a shape that fits one image's channels.
 
     >>> x = torch.arange(4.0).view(1, 1, 2, 2)
-    >>> augment(x, pad=0, flip=False, black=torch.zeros(1), generator=torch.Generator()).flatten().tolist()
+    >>> augment_images(x, pad=0, flip=False, black=torch.zeros(1), generator=torch.Generator()).flatten().tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
     n, _, height, width = x.shape

@@ -17,7 +17,7 @@ from prunefield.core.errors import RunError
 from prunefield.masks.mask import Mask
 from prunefield.modules.holding import set_zeros
 from prunefield.tasks import Batch
-from prunefield.training.descent import descend_, fits
+from prunefield.training.descent import is_plain_fcn, take_step_
 
 
 def train(
@@ -34,7 +34,7 @@ def train(
 
     The mask m is applied before the first step, too. Yields the number of steps taken, after every `every` steps and at
     the end; at that point the net and the stream behind `draw` hold the complete state. An `FcnModule` is
-    differentiated by hand (`descent.descend_`), any other module by autograd.
+    differentiated by hand (`descent.take_step_`), any other module by autograd.
 
     >>> net, x = nn.Linear(1, 2), torch.tensor([[-1.0], [1.0]])
     >>> list(train(net, lambda: Batch(x, torch.tensor([0, 1])), steps=50, rate=1.0))
@@ -47,10 +47,10 @@ def train(
     weights = dict(net.named_parameters())
     pairs = [(weights[name], kept.to(weights[name].device)) for name, kept in mask.items() if not kept.all()]
     net.train()
-    plain = net if fits(net) else None
+    plain = net if is_plain_fcn(net) else None
     for step in range(start + 1, steps + 1):
         x, y = draw()
-        check_loss(_descend_(net, x, y, rate) if plain is None else descend_(plain, x, y, rate), step, rate)
+        check_loss(_take_step_(net, x, y, rate) if plain is None else take_step_(plain, x, y, rate), step, rate)
         set_zeros(pairs)
         if step == steps and not all(parameter.isfinite().all() for parameter in net.parameters()):
             raise RunError(f"a weight is not finite after step {step}; a learning rate below {rate} may help")
@@ -64,8 +64,8 @@ def check_loss(loss: float, step: int, rate: float) -> None:
         raise RunError(f"the loss is {loss} at step {step}; a learning rate below {rate} may help")
 
 
-def _descend_(net: nn.Module, x: Tensor, y: Tensor, rate: float) -> float:
-    """`descent.descend_` of any module."""
+def _take_step_(net: nn.Module, x: Tensor, y: Tensor, rate: float) -> float:
+    """`descent.take_step_` of any module."""
     loss = functional.cross_entropy(net(x), y)
     if loss.isfinite():
         parameters = list(net.parameters())
@@ -77,10 +77,10 @@ def _descend_(net: nn.Module, x: Tensor, y: Tensor, rate: float) -> float:
 
 
 @torch.no_grad()
-def accuracy(net: nn.Module, batch: Batch, *, chunk: int = 500) -> float:
+def measure_accuracy(net: nn.Module, batch: Batch, *, chunk: int = 500) -> float:
     """The fraction of a batch that the net, in evaluation mode, classifies correctly.
 
-    >>> accuracy(nn.Identity(), Batch(torch.tensor([[0.0, 1.0], [0.0, 1.0]]), torch.tensor([1, 0])))
+    >>> measure_accuracy(nn.Identity(), Batch(torch.tensor([[0.0, 1.0], [0.0, 1.0]]), torch.tensor([1, 0])))
     0.5
     """
     was_training = net.training

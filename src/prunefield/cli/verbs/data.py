@@ -14,7 +14,7 @@ from typing import Any
 
 from prunefield.cli.options import add_json, print_json
 from prunefield.core.errors import UsageError, unknown
-from prunefield.core.names import modules, summary
+from prunefield.core.names import modules, read_summary
 from prunefield.core.progress import Tell, track_progress
 
 
@@ -45,14 +45,14 @@ def execute(args: Namespace) -> int:
     return ACTIONS[args.action](args)
 
 
-def list_(args: Namespace) -> int:
+def list_data(args: Namespace) -> int:
     """One line per data set."""
     from prunefield.core.terminal import show_table
     from prunefield.tasks import Task
 
     if wrong := [name for name in args.names if name not in modules("tasks")]:
         raise unknown("data set", wrong[0], modules("tasks"))
-    rows = [_describe(Task.parse(name)) for name in args.names or modules("tasks")]
+    rows = [_describe_task(Task.parse(name)) for name in args.names or modules("tasks")]
     if args.json:
         print_json(rows)
     else:
@@ -65,7 +65,7 @@ def list_(args: Namespace) -> int:
     return 0
 
 
-def _describe(task: Any) -> dict[str, Any]:
+def _describe_task(task: Any) -> dict[str, Any]:
     from prunefield.data.shelf import ABOUT
 
     try:
@@ -84,26 +84,26 @@ def _describe(task: Any) -> dict[str, Any]:
         here = (task.folder() / ABOUT).exists()
         state = "here" if here else f"data get {task.kind()} ({task.size / 1e6:.0f} MB)"
         row |= {"state": state, "licence": task.licence, "bytes": task.size, "folder": str(task.folder())}
-        row["note"] = _note(task) if here else ""
-    return row | {"what": summary("tasks", task.kind())}
+        row["note"] = _read_note(task) if here else ""
+    return row | {"what": read_summary("tasks", task.kind())}
 
 
-def get(args: Namespace) -> int:
+def get_data(args: Namespace) -> int:
     """Fetches and converts."""
     from prunefield.data.shelf import read_about
 
     if not args.names:
-        raise UsageError(f"data get needs the name of a data set (allowed: {', '.join(_published())})")
+        raise UsageError(f"data get needs the name of a data set (allowed: {', '.join(_list_published())})")
     if args.origin is not None and len(args.names) > 1:
         raise UsageError(f"--from is for one data set, not {len(args.names)}")
     if args.origin is not None and args.source is not None:
         raise UsageError("--from uses your own files, --source fetches them: give one of the two")
     found = []
     for name in args.names:
-        task = _find(name)
+        task = _find_task(name)
         with track_progress(f"get {name}") as tell:
             folder = task.get(args.origin, _count_bytes(tell), args.source)
-        note, source = _note(task), read_about(folder)["source"]
+        note, source = _read_note(task), read_about(folder)["source"]
         found.append({"data": name, "folder": str(folder), "source": source, "licence": task.licence, "note": note})
         if args.origin is None and args.source is None and source != task.sources[0]:
             print(
@@ -120,15 +120,15 @@ def get(args: Namespace) -> int:
     return 0
 
 
-def verify(args: Namespace) -> int:
+def verify_data(args: Namespace) -> int:
     """Compares every byte with the recorded SHA-256."""
     from prunefield.data.shelf import ABOUT, find_problems
 
-    tasks = [_find(name) for name in args.names or _published()]
+    tasks = [_find_task(name) for name in args.names or _list_published()]
     if not args.names:
         tasks = [task for task in tasks if (task.folder() / ABOUT).exists()]
     rows = [
-        {"data": task.kind(), "folder": str(folder), "problems": find_problems(folder), "note": _note(task)}
+        {"data": task.kind(), "folder": str(folder), "problems": find_problems(folder), "note": _read_note(task)}
         for task, folder in ((task, task.folder()) for task in tasks)
     ]
     if args.json:
@@ -142,7 +142,7 @@ def verify(args: Namespace) -> int:
     return 1 if any(row["problems"] for row in rows) else 0
 
 
-def draw(args: Namespace) -> int:
+def draw_data(args: Namespace) -> int:
     """Writes x, y, x_test and y_test, x in the shape of a field, as the task gives it to a network."""
     import io
 
@@ -177,7 +177,7 @@ def draw(args: Namespace) -> int:
     return 0
 
 
-def _note(task: Any) -> str:
+def _read_note(task: Any) -> str:
     """Notes on the files that a data set was made from."""
     from prunefield.data.shelf import read_about
 
@@ -193,18 +193,18 @@ def _count_bytes(tell: Tell) -> Callable[[int, int], None]:
     return lambda have, size: tell(have, size, f"{show_bytes(have)} of {show_bytes(size)}")
 
 
-def _published() -> dict[str, Any]:
+def _list_published() -> dict[str, Any]:
     from prunefield.tasks import Task
 
     tasks = {name: Task.parse(name) for name in modules("tasks")}
     return {name: task for name, task in tasks.items() if task.provenance == "published"}
 
 
-def _find(name: str) -> Any:
-    known = _published()
+def _find_task(name: str) -> Any:
+    known = _list_published()
     if name not in known:
         raise unknown("data set that can be fetched", name, known)
     return known[name]
 
 
-ACTIONS = {"list": list_, "get": get, "verify": verify, "draw": draw}
+ACTIONS = {"list": list_data, "get": get_data, "verify": verify_data, "draw": draw_data}

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 
 from prunefield.cli.options import add_json, print_json
 from prunefield.core.errors import unknown
-from prunefield.core.names import FAMILIES, modules, presets, summary
+from prunefield.core.names import FAMILIES, list_presets, modules, read_summary
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -17,7 +17,7 @@ def execute(args: Namespace) -> int:
     if args.family not in (None, *FAMILIES):
         raise unknown("family", args.family, FAMILIES)
     families = FAMILIES if args.family is None else (args.family,)
-    found = {family: {name: summary(family, name) for name in _names(family)} for family in families}
+    found = {family: {name: read_summary(family, name) for name in _names(family)} for family in families}
     if args.json:
         print_json(found)
     else:
@@ -28,4 +28,4 @@ def execute(args: Namespace) -> int:
 
 
 def _names(family: str) -> list[str]:
-    return [*modules(family), *presets(family)]
+    return [*modules(family), *list_presets(family)]

@@ -56,7 +56,7 @@ def execute(args: Namespace) -> int:
     from prunefield.measures.measurement import measure
 
     torch.set_num_threads(1)
-    data = read_data(args) if args.data else None
+    data = read_images(args) if args.data else None
     found = measure(args.weights, args.layer, parse_shape(args.shape), mask=args.mask, data=data)
     if args.out:
         found.save(args.out)
@@ -67,7 +67,7 @@ def execute(args: Namespace) -> int:
     return 0
 
 
-def read_data(args: Namespace) -> "tuple[Tensor, Tensor]":
+def read_images(args: Namespace) -> "tuple[Tensor, Tensor]":
     """Images (n, inputs), `per_class` of each class, and their classes; a file without labels is one class."""
     import torch
 

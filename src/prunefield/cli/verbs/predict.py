@@ -43,18 +43,18 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(args: Namespace) -> int:
     import torch
 
-    from prunefield.core.figures import encode
+    from prunefield.core.figures import encode_figure
     from prunefield.core.files import write_whole
     from prunefield.measures.prediction import predict
 
     if args.samples < 100:
         raise UsageError(f"--samples must be at least 100, not {args.samples}")
     torch.set_num_threads(1)  # as in every run: small matrices are slower on several
-    found = predict(*read_data(args), inits=args.inits, resamples=args.resamples, time=args.time, seed=args.seed)
+    found = predict(*read_inputs(args), inits=args.inits, resamples=args.resamples, time=args.time, seed=args.seed)
     if args.draw:
         if args.draw.suffix not in (".svg", ".pdf", ".png"):
             raise UsageError(f"--draw takes a file that ends in .svg, .pdf or .png, not {args.draw}")
-        write_whole(args.draw, encode(found.plot(), args.draw.suffix[1:]))
+        write_whole(args.draw, encode_figure(found.plot(), args.draw.suffix[1:]))
     if args.json:
         print_json(found.as_json())
     else:
@@ -62,7 +62,7 @@ def execute(args: Namespace) -> int:
     return 0
 
 
-def read_data(args: Namespace) -> "tuple[Tensor, Tensor | None, tuple[int, ...]]":
+def read_inputs(args: Namespace) -> "tuple[Tensor, Tensor | None, tuple[int, ...]]":
     """Inputs (n, N), labels (n,) or None, and the shape of one input."""
     from prunefield.core.seeds import generator
     from prunefield.measures.examples import read_examples

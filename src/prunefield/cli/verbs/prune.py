@@ -12,7 +12,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prunefield.cli.options import add_device, add_json, check_device, parse_shape, print_json
+from prunefield.cli.options import add_device, add_json, parse_shape, print_json, read_device
 from prunefield.core.errors import Error, UsageError, show_line
 from prunefield.core.names import modules
 from prunefield.core.settings import read_settings
@@ -104,7 +104,7 @@ def execute(args: Namespace) -> int:
             f"--classes is for the networks {', '.join(name_networks())}; {args.model} has its own number of classes"
         )
     classes = task.classes if args.classes is None else args.classes
-    net = load_model(args.model, shape, classes, weights=args.weights, seed=args.seed).to(check_device(args))
+    net = load_model(args.model, shape, classes, weights=args.weights, seed=args.seed).to(read_device(args))
     data = find_data(args, score, net, task, shape)
     if args.sample == "never" and (args.reduce or args.alpha):
         raise UsageError("--reduce and --alpha are for sampled masks: add --sample last")

@@ -49,7 +49,7 @@ def execute(args: Namespace) -> int:
     return ACTIONS[args.action](args, folders)
 
 
-def list_(args: Namespace, folders: "list[Folder]") -> int:
+def list_runs(args: Namespace, folders: "list[Folder]") -> int:
     """One line per run. Nothing is read but a few bytes of each, so damage is for `verify` to find."""
     rows = [_row(folder) for folder in folders]
     if args.json:
@@ -72,7 +72,7 @@ def _row(folder: "Folder") -> dict[str, Any]:
     return {"run": folder.name, "status": status, "progress": progress, "seconds": seconds if is_number else None}
 
 
-def table(args: Namespace, folders: "list[Folder]") -> int:
+def print_table(args: Namespace, folders: "list[Folder]") -> int:
     """Settings and values of finished runs, as a table, CSV or JSON."""
     from prunefield.core.files import write_whole
     from prunefield.core.terminal import show_table
@@ -92,7 +92,7 @@ def table(args: Namespace, folders: "list[Folder]") -> int:
     return 0
 
 
-def show_(args: Namespace, folders: "list[Folder]") -> int:
+def show_runs(args: Namespace, folders: "list[Folder]") -> int:
     """Settings, records and what made them, always as JSON."""
     entries = []
     for folder in folders:
@@ -103,7 +103,7 @@ def show_(args: Namespace, folders: "list[Folder]") -> int:
     return 0
 
 
-def verify(args: Namespace, folders: "list[Folder]") -> int:
+def verify_runs(args: Namespace, folders: "list[Folder]") -> int:
     """Compares every file of finished runs with its checksum."""
     problems = [(folder, problem) for folder in folders if folder.is_done for problem in folder.problems()]
     if args.json:
@@ -115,7 +115,7 @@ def verify(args: Namespace, folders: "list[Folder]") -> int:
     return 1 if problems else 0
 
 
-def remove(args: Namespace, folders: "list[Folder]") -> int:
+def remove_runs(args: Namespace, folders: "list[Folder]") -> int:
     """Deletes runs; a folder that is not a run is kept."""
     kept = [folder for folder in folders if folder.status == "foreign" and not args.names]
     removed = [folder for folder in folders if folder not in kept]
@@ -130,4 +130,4 @@ def remove(args: Namespace, folders: "list[Folder]") -> int:
     return 0
 
 
-ACTIONS = {"list": list_, "table": table, "show": show_, "verify": verify, "remove": remove}
+ACTIONS = {"list": list_runs, "table": print_table, "show": show_runs, "verify": verify_runs, "remove": remove_runs}
