@@ -109,7 +109,9 @@ def test_published_claims_need_no_store(capsys, tmp_path, monkeypatch):
     assert {claim["item"] for claim in document["claims"]} == set(names)
     assert list(tmp_path.iterdir()) == []
     assert main(["claims", names[0], "--published"]) == 0
-    assert "Ledger of claims" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "Ledger of claims" in text
+    assert "fails, as it must" in text
 
 
 def test_reproduce_says_whether_its_result_is_the_published_one(capsys, tmp_path):
