@@ -28,6 +28,7 @@ from prunefield.runs.outcomes import Outcomes
 from prunefield.runs.pruned import Pruned
 from prunefield.runs.shuffles import Shuffles
 from prunefield.runs.sketch import Sketch
+from prunefield.runs.steady import Steady
 from prunefield.runs.tangent import Tangent
 from prunefield.runs.tickets import Tickets
 from prunefield.runs.widths import Widths
@@ -82,6 +83,7 @@ SMALL: list[Run] = [
     Committee(task=Nlgp(**FIELD), hidden=2, bias=False, activation="erf", fresh=False, lr=0.5, **SHORT),
     Ica(task=Kur(k=3.0, **FIELD), components=4, samples=500),
     Draws(task=Gaussian(size=9, lengthscales=(0.5, 1.0)), number=2500, seed=3),
+    Steady(size=80),
     Sketch(dimension=3000, draws=200, tau=0.5),
     Enumeration(start=(1, -0.5, 0.2), end=(0.5, 1, -1), examples=3, kept=2, nodes=24, draws=5000),
     Outcomes(dimension=8, kept=3, cases=300, tau=1.0, fresh=True),
