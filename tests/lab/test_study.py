@@ -97,7 +97,7 @@ def test_results_look_well(results):
 
 
 def test_a_drawing_of_odd_sweeps(tmp_path):
-    settings = {"kind": "neuron", "task": "nlgp", "steps": 10, "inits": 1, "batch": 10}
+    settings = {"kind": "neuron", "task": "nlgp", "steps": 10, "inits": 1, "batch_size": 10}
     tasks = ["nlgp", "ising", "nlgp,lengthscales=[1.0,2.0]"]
     found = Study(settings, {"task": tasks}).run(tmp_path, jobs=1, progress=False)
     lines = [text.get_text() for text in found.plot().legends[0].get_texts()]
