@@ -7,7 +7,7 @@ satisfy. Checking is a pure function of the table; nothing here computes for lon
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, get_args
 
@@ -55,7 +55,8 @@ class Claim:
 
     `null` turns the table into one without the effect (random masks, a Gaussian, shuffled labels); the same check must
     fail on it, or it proves nothing. `decided_at` is the smallest scale whose settings can decide the claim; below it
-    the verdict is `not testable at this scale`, with the value that was observed.
+    the verdict is `not testable at this scale`, with the value that was observed. `needs` are values of columns: a
+    table without such rows has nothing to say about the claim, which is then left out.
     """
 
     text: str
@@ -64,6 +65,11 @@ class Claim:
     check: Check
     null: Null | None = None
     decided_at: Scale = "smoke"
+    needs: Mapping[str, object] = field(default_factory=dict)
+
+    def concerns(self, table: Frame) -> bool:
+        """Whether the table has the rows that the claim is about: not every data set is used at every scale."""
+        return not self.needs or not rows(table, **self.needs).empty
 
     def judge(self, table: Frame, scale: Scale) -> Verdict:
         """The verdict on a table made at a scale."""
@@ -89,6 +95,7 @@ def claim(
     expect: str,
     null: Null,
     decided_at: Scale = "smoke",
+    needs: Mapping[str, object] | None = None,
     each: Sequence[Mapping[str, Any]] = (),
     per: Mapping[str, Sequence[str]] | None = None,
 ) -> Callable[[Check], Claims]:
@@ -96,7 +103,8 @@ def claim(
 
     `each` makes one claim per case: the case fills the braces in `text`, `at` and `expect`, and the check takes it as
     arguments; its keys `null` and `decided_at` replace those of the claim. `per={"data": names}` makes one claim per
-    data set, with the name in parentheses: its check and its null see only the rows of that data set.
+    data set, with the name in parentheses: its check and its null see only the rows of that data set. Where a table
+    has none, or none with the values in `needs`, there is no such claim.
 
     >>> import pandas
     >>> @claim("{name} is local", at="Fig. 1", expect="σ ≤ 2", null=lambda table: 9 * table, each=[{"name": "IMP"}])
@@ -113,7 +121,7 @@ def claim(
             texts = [part.format(**words) if words else part for part in (text, at, expect)]
             bound = partial(check, **words) if words else check
             rest = (case.get("null", null), case.get("decided_at", decided_at))
-            found.append(Claim(texts[0], texts[1], texts[2], bound, *rest))
+            found.append(Claim(texts[0], texts[1], texts[2], bound, *rest, needs or {}))
         ((column, names),) = per.items() if per else ((None, ()),)
         return Claims(_restrict(one, column, name) for one in found for name in names) if column else Claims(found)
 
@@ -126,6 +134,7 @@ def _restrict(claim: Claim, column: str, name: str) -> Claim:
     return replace(
         claim,
         text=f"{claim.text} ({name})",
+        needs={**claim.needs, column: name},
         check=lambda table: claim.check(rows(table, **{column: name})),
         null=None if null is None else lambda table: null(rows(table, **{column: name})),
     )

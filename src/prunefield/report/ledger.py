@@ -68,6 +68,7 @@ class Finding:
         return [
             Row(self.name, self.scale, claim, claim.judge(self.table, self.scale), claim.judge_null(self.table))
             for claim in self.item.claims
+            if claim.concerns(self.table)
         ]
 
     @property

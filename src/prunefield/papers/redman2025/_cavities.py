@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from prunefield.papers import Frame, Scale, gather
 from prunefield.papers._kit import Row
-from prunefield.papers.redman2025._nets import HELD_OUT, SIZES, make_row, nets
+from prunefield.papers.redman2025._nets import HELD_OUT, kurtoses, make_row
 from prunefield.runs import Result, Run
 from prunefield.runs.cavity import Cavity
 
@@ -17,7 +17,7 @@ SCORES = ("exact", "of_mean", "pooled", "first")
 
 def cavities(scale: Scale) -> list[Run]:
     """The cavity scores of each net."""
-    return [Cavity(of=imp, per_class=SIZES[scale].per_class) for imp in nets(scale)]
+    return [Cavity(of=one.of, per_class=one.per_class) for one in kurtoses(scale)]
 
 
 def read_groups(results: Mapping[Run, Result]) -> Frame:

@@ -1,6 +1,6 @@
-"""The networks that the items of redman2025 share: a scale is an entry of SIZES, a data set one of its `tasks`."""
+"""The networks that the items of redman2025 share: a scale is an entry of SIZES, with one setting for each data set."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -8,78 +8,85 @@ from typing import Any
 from prunefield.papers import Scale, claim
 from prunefield.papers._kit import Row
 from prunefield.runs import Record
+from prunefield.runs.greedy import Greedy
 from prunefield.runs.imp import Imp
+from prunefield.runs.kurtosis import Kurtosis
+from prunefield.runs.widths import Widths
 from prunefield.tasks import Task
 from prunefield.tasks.cifar10 import Cifar10
 from prunefield.tasks.clone import Clone
 from prunefield.tasks.imagenet32 import Imagenet32
 from prunefield.tasks.leaves import Leaves
 from prunefield.tasks.photos import Photos
+from prunefield.tasks.tiny_imagenet import TinyImagenet
 
 
 @dataclass(frozen=True)
-class Size:
-    """All that the items compute differently at different scales."""
+class Setting:
+    """A data set at a scale: the net that is pruned on it, and how it is measured."""
 
-    tasks: dict[str, Task]  # the data sets
-    net: dict[str, Any]  # settings of `imp`
+    task: Task
+    net: Mapping[str, Any]  # settings of `imp`
     top: int  # the most connected units, whose widths are averaged
     per_class: int  # held-out images of each class
     samples: int  # images for ICA and PCA
-    varied: dict[str, tuple[int, ...]]  # the settings that `reuse` changes, one at a time
     components: int = 64
     scored: int = 500  # training images of each class that greedy pruning scores with
     parts: int = 2  # its scorings in a round: 20 in all
     seeds: int = 3
     control_seeds: int = 3  # of clones and of greedy pruning
 
-    def imp(self, task: Task, seed: int = 0) -> Imp:
-        """The pruning run on a task."""
-        return Imp(task=task, seed=seed, **self.net)
+    def imp(self, seed: int = 0, *, task: Task | None = None) -> Imp:
+        """The pruning run, or the same on another task."""
+        return Imp(task=task or self.task, seed=seed, **self.net)
 
 
 # Localisation needs the training to outrun the initialisation, so short trainings begin with small weights.
 SHORT = {"batch_norm": False, "init": "glorot-uniform", "init_scale": 0.2}
-SIZES: dict[Scale, Size] = {
-    "smoke": Size(
-        tasks={"leaves": Leaves(side=16, count=25, margin=4, largest=6), "images": Photos(side=16, rows=2, columns=3)},
-        net={"hidden": (64, 64), "steps": 800, "rewind": 50, "rounds": 5, "fraction": 0.45, "held_out": 500, **SHORT},
-        top=20,
-        per_class=100,
-        samples=2_000,
-        varied={"images": (1_000, 200), "steps": (200,)},
-        components=16,
-        scored=400,
-        parts=4,
-        seeds=2,
-        control_seeds=1,
-    ),
-    "laptop": Size(
-        tasks={"leaves": Leaves(), "images": Cifar10()},
-        net={"hidden": (256, 256), "steps": 5_000, "rewind": 200, **SHORT},
-        top=40,
-        per_class=500,
-        samples=10_000,
-        varied={
-            "images": (50_000, 10_000, 1_000),
-            "classes": (2, 40),
-            "steps": (1_250, 2_500),
-            "width": (64, 128),
-            "labels": (10_000,),
-        },
-    ),
-    "paper": Size(
-        tasks={"leaves": Leaves(), "images": Imagenet32()},
-        net={},
-        top=120,
-        per_class=50,  # all that ImageNet32 has
-        samples=50_000,
-        varied={"images": (100_000, 10_000), "classes": (2, 100), "steps": (10_000,), "width": (256,)},
-        scored=50,
-    ),
+SMOKE = partial(
+    Setting,
+    net={"hidden": (64, 64), "steps": 800, "rewind": 50, "rounds": 5, "fraction": 0.45, "held_out": 500, **SHORT},
+    top=20,
+    per_class=100,
+    samples=2_000,
+    components=16,
+    scored=400,
+    parts=4,
+    seeds=2,
+    control_seeds=1,
+)
+LAPTOP = partial(
+    Setting, net={"hidden": (256, 256), "steps": 5_000, "rewind": 200, **SHORT}, top=40, per_class=500, samples=10_000
+)
+CROPS = partial(  # crops of Tiny ImageNet, which has 50 held-out images of each class
+    Setting,
+    task=TinyImagenet(side=32, crops=True),
+    top=120,
+    per_class=50,
+    samples=10_000,
+    scored=50,
+    control_seeds=1,
+)
+QUARTER = {"steps": 10_000, "rewind": 250}  # of the paper's length
+PAPER = partial(Setting, net={}, top=120, per_class=50, samples=50_000, scored=50)
+SIZES: dict[Scale, dict[str, Setting]] = {
+    "smoke": {
+        "leaves": SMOKE(task=Leaves(side=16, count=25, margin=4, largest=6)),
+        "images": SMOKE(task=Photos(side=16, rows=2, columns=3)),
+    },
+    "laptop": {
+        "leaves": LAPTOP(task=Leaves()),
+        "images": LAPTOP(task=Cifar10()),
+        "tiny-imagenet": CROPS(net=QUARTER),
+    },
+    "night": {
+        "tiny-imagenet": CROPS(net={}),
+        "leaves": PAPER(task=Leaves(), per_class=500, samples=10_000, scored=500, seeds=1, control_seeds=1),
+    },
+    "paper": {"leaves": PAPER(task=Leaves()), "images": PAPER(task=Imagenet32())},
 }
 SCALES: tuple[Scale, ...] = tuple(SIZES)
-KINDS = {type(task): data for size in SIZES.values() for data, task in size.tasks.items()}
+KINDS = {type(setting.task): data for size in SIZES.values() for data, setting in size.items()}
 DATA = tuple(dict.fromkeys(KINDS.values()))
 PER_DATA = {"data": DATA}
 # For claims about trained networks: two seeds of 64 units, trained for 800 steps on small leaves or on crops of two
@@ -87,41 +94,67 @@ PER_DATA = {"data": DATA}
 claim_on_nets = partial(claim, decided_at="laptop", per=PER_DATA)
 
 
-def list_sizes(show: Callable[[Size], object]) -> str:
+def list_sizes(show: Callable[[Setting], object]) -> str:
     """A setting at each scale, for the choices of items."""
-    return ", ".join(f"{show(size)} ({scale})" for scale, size in SIZES.items())
+    found = {scale: dict.fromkeys(str(show(setting)) for setting in size.values()) for scale, size in SIZES.items()}
+    return ", ".join(f"{' or '.join(values)} ({scale})" for scale, values in found.items())
 
 
 SHARED_CHOICES = (
-    "Images: the paper uses ImageNet32. Here every item is run on each of these, with its own verdicts: `leaves`, an "
-    "endless stream of dead leaves in ten classes, and `images`, natural images: crops of two photographs at "
-    "smoke scale, CIFAR-10 at laptop scale, ImageNet32 at paper scale.",
-    "smoke and laptop: small nets without batch norm, initial weights 0.2 × uniform Glorot, since localisation "
-    "requires that training moves the weights far from their initial values; paper: 1024:1024, batch norm on every "
-    "input, Glorot normal.",
+    "Images: the paper uses ImageNet32. Here every item is run on several kinds of images, with its own verdicts on "
+    "each: `leaves`, an endless stream of dead leaves in ten classes; `images`, natural images: crops of two "
+    "photographs at smoke scale, CIFAR-10 at laptop scale, ImageNet32 at paper scale; and `tiny-imagenet` (laptop "
+    "and night scale), an endless stream of crops of ImageNet's photographs in 200 classes.",
+    "Nets: the paper's, 1024:1024 with batch norm on every input and Glorot normal weights, on `tiny-imagenet` (a "
+    "quarter of its 40,000 steps at laptop scale) and at night and paper scale. Elsewhere small nets without batch "
+    "norm, initial weights 0.2 × uniform Glorot, since localisation requires that training moves the weights far "
+    "from their initial values.",
     "Threshold: one per hidden layer, weights and biases ranked together; the output layer is not pruned. Later "
     "rounds take all T steps again (Sec. 2.1 says T − rewind; see the setting `retrain`).",
 )
-CLONE_SEEDS = f"Seeds of the clones, fewer at smoke scale to save time: {list_sizes(lambda size: size.control_seeds)}."
-MOST_CONNECTED = list_sizes(lambda size: f"{size.top} of {size.imp(Leaves()).hidden[0]}")
-HELD_OUT = f"held-out images per class: {list_sizes(lambda size: size.per_class)}"
+CLONE_SEEDS = f"Seeds of the clones, fewer where they take long: {list_sizes(lambda setting: setting.control_seeds)}."
+MOST_CONNECTED = list_sizes(lambda setting: f"{setting.top} of {setting.imp().hidden[0]:,}")
+HELD_OUT = f"held-out images per class: {list_sizes(lambda setting: setting.per_class)}"
 
 
 def nets(scale: Scale, *data: str, clone: bool = False) -> tuple[Imp, ...]:
     """The pruning runs of all seeds on the named data sets, or on all; or on their Gaussian clones (Sec. 3.1)."""
-    size = SIZES[scale]
-    tasks = [size.tasks[name] for name in data or size.tasks]
-    seeds = range(size.control_seeds if clone else size.seeds)
-    return tuple(size.imp(Clone(of=task) if clone else task, seed) for task in tasks for seed in seeds)
+    found = {name: SIZES[scale][name] for name in data or SIZES[scale]}
+    if clone:
+        return tuple(s.imp(seed, task=Clone(of=s.task)) for s in found.values() for seed in range(s.control_seeds))
+    return tuple(setting.imp(seed) for setting in found.values() for seed in range(setting.seeds))
 
 
 def full_clones(scale: Scale) -> tuple[Imp, ...]:
-    """Runs on a clone that is fitted to more images than an image has pixels: small leaves at every scale, to save
-    time.
+    """Runs on clones that are fitted to more images than an image has pixels: at night scale of the crops, elsewhere
+    of small leaves, to save time.
     """
-    small = SIZES["smoke"]
-    task = Clone(of=small.tasks["leaves"], per_class=2_000)
-    return tuple(small.imp(task, seed) for seed in range(min(2, SIZES[scale].control_seeds)))
+    setting = SIZES["night"]["tiny-imagenet"] if scale == "night" else SIZES["smoke"]["leaves"]
+    task = Clone(of=setting.task, per_class=2_000)
+    return tuple(setting.imp(seed, task=task) for seed in range(1 if scale in ("smoke", "night") else 2))
+
+
+def widths(scale: Scale, imps: Iterable[Imp]) -> list[Widths]:
+    """The widths of the masks of pruning runs."""
+    return [Widths(of=imp, top=SIZES[scale][data_of(imp.task)].top) for imp in imps]
+
+
+def kurtoses(scale: Scale, layer: int = 0) -> list[Kurtosis]:
+    """The kurtosis of the pre-activations of each net."""
+    return [Kurtosis(of=imp, per_class=SIZES[scale][data_of(imp.task)].per_class, layer=layer) for imp in nets(scale)]
+
+
+def greedy_runs(scale: Scale) -> list[Greedy]:
+    """Greedy pruning of the nets of the control seeds, for either goal."""
+    found = []
+    for setting in SIZES[scale].values():
+        same = {"per_class": setting.per_class, "top": setting.top, "scored": setting.scored}
+        for imp in map(setting.imp, range(setting.control_seeds)):
+            found += [
+                Greedy(of=imp, goal="kurtosis", parts=setting.parts, **same),
+                Greedy(of=imp, goal="excess", **same),
+            ]
+    return found
 
 
 def data_of(task: Task) -> str:

@@ -31,9 +31,16 @@ def data_in(table: Frame) -> list[str]:
     return [data for data in DATA if data in set(table["data"])]
 
 
+def fit_height(figure: Figure, table: Frame) -> list[str]:
+    """The data sets of a table, after the figure, which has room for all, is made as high as these need."""
+    names = data_in(table)
+    figure.set_figheight(figure.get_figheight() * len(names) / len(DATA))
+    return names
+
+
 def split_panels(figure: Figure, table: Frame, columns: int, **options: Any) -> Iterator[tuple[str, Frame, Any]]:
     """A line of panels for each data set of the table, with its rows."""
-    names = data_in(table)
+    names = fit_height(figure, table)
     for panels, data in zip(figure.subplots(len(names), columns, squeeze=False, **options), names, strict=True):
         yield data, rows(table, data=data), panels
 

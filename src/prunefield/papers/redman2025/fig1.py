@@ -15,10 +15,10 @@ from prunefield.papers.redman2025._nets import (
     MOST_CONNECTED,
     SCALES,
     SHARED_CHOICES,
-    SIZES,
     claim_on_nets,
     make_row,
     nets,
+    widths,
 )
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected, data_in, find_net
 from prunefield.runs import Result, Run
@@ -47,8 +47,8 @@ class Fig1(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        top = SIZES[scale].top
-        return [run for imp in nets(scale) for run in (Widths(of=imp, top=top), Gabors(of=imp, top=top))]
+        found = widths(scale, nets(scale))
+        return [run for one in found for run in (one, Gabors(of=one.of, top=one.top))]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         """One row per data set, seed and method, at the last round."""

@@ -22,8 +22,8 @@ PARTS = {"ica": "ICA", "pca": "PCA", "mixed": "mixed at random"}
 
 def components(scale: Scale) -> list[Components]:
     """The run of each data set."""
-    size = SIZES[scale]
-    return [Components(task=task, components=size.components, samples=size.samples) for task in size.tasks.values()]
+    found = SIZES[scale].values()
+    return [Components(task=one.task, components=one.components, samples=one.samples) for one in found]
 
 
 def read_filters(results: Mapping[Run, Result]) -> dict[tuple[str, str], Tensor]:
@@ -50,7 +50,7 @@ class Fig2(Item):
     scales = SCALES
     open_choices = (
         SHARED_CHOICES[0],
-        f"Components and images: {list_sizes(lambda size: f'{size.components} of {size.samples:,}')}; scaled as for "
+        f"Components and images: {list_sizes(lambda one: f'{one.components} of {one.samples:,}')}; scaled as for "
         "training; FastICA with scikit-learn's defaults (parallel, log cosh, unit variance, 200 iterations, tolerance "
         "1e-4).",
         "Locality, defined before any result was seen: pixels × Σe²/(Σe)² of the pixel energies, 1 for a flat field, "

@@ -26,10 +26,11 @@ from prunefield.papers.redman2025._nets import (
     PER_DATA,
     SCALES,
     SHARED_CHOICES,
-    SIZES,
     claim_on_nets,
+    kurtoses,
     make_row,
     nets,
+    widths,
 )
 from prunefield.papers.redman2025._pictures import draw_methods, split_panels
 from prunefield.runs import Result, Run
@@ -81,9 +82,7 @@ class Fig4(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        size, imps = SIZES[scale], nets(scale)
-        widths = [Widths(of=imp, top=size.top) for imp in imps]
-        return [*widths, *(Kurtosis(of=imp, per_class=size.per_class) for imp in imps)]
+        return [*widths(scale, nets(scale)), *kurtoses(scale)]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         """One row per data set, seed, method and round."""

@@ -18,12 +18,12 @@ from prunefield.papers.redman2025._nets import (
     MOST_CONNECTED,
     SCALES,
     SHARED_CHOICES,
-    SIZES,
     claim_on_nets,
     make_row,
     nets,
+    widths,
 )
-from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected, data_in, find_net
+from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected, find_net, fit_height
 from prunefield.runs import Result, Run
 from prunefield.runs.widths import Widths
 
@@ -46,7 +46,7 @@ class FigS1(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        return [Widths(of=imp, top=SIZES[scale].top) for imp in nets(scale)]
+        return [*widths(scale, nets(scale))]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         """One row per data set, seed, method and unit among the most connected ones that has a fit."""
@@ -83,11 +83,11 @@ class FigS1(Item):
         return judge(worst < SIGNIFICANT, observed, len(table), note)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
-        names = data_in(table)
+        names = fit_height(figure, table)
         grid = figure.add_gridspec(3 * len(names), 4, width_ratios=(1, 1, 1, 2.6))
-        top = next(run.top for run in results if isinstance(run, Widths))
         for place, data in enumerate(names):
             imp = find_net(results, data)
+            top = next(run.top for run in results if isinstance(run, Widths) and run.of == imp)
             fields = connected(imp, results[imp], "imp", top)
             for row, unit in enumerate((0, len(fields) // 2, len(fields) - 1), start=3 * place):
                 panels = [figure.add_subplot(grid[row, column]) for column in range(3)]

@@ -17,10 +17,10 @@ from prunefield.papers.redman2025._nets import (
     MOST_CONNECTED,
     SCALES,
     SHARED_CHOICES,
-    SIZES,
     claim_on_nets,
     data_of,
     nets,
+    widths,
 )
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected, scale_fields, split_panels
 from prunefield.papers.redman2025.fig2 import components, read_filters
@@ -65,7 +65,7 @@ class FigS2(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        return [*components(scale), *(Widths(of=imp, top=SIZES[scale].top) for imp in nets(scale))]
+        return [*components(scale), *widths(scale, nets(scale))]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         """One row per data set, seed, method and mask, the most connected first."""

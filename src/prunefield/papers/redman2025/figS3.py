@@ -9,7 +9,7 @@ from prunefield.papers._kit import GREY, Row
 from prunefield.papers.redman2025._curves import curve, imp_as_random
 from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table, trace_kurtosis
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals
-from prunefield.papers.redman2025._nets import DATA, SCALES, SHARED_CHOICES, SIZES, claim_on_nets, make_row, nets
+from prunefield.papers.redman2025._nets import DATA, SCALES, SHARED_CHOICES, claim_on_nets, kurtoses, make_row
 from prunefield.papers.redman2025._pictures import draw_methods, split_panels
 from prunefield.runs import Result, Run
 from prunefield.runs.imp import METHODS
@@ -50,8 +50,7 @@ class FigS3(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        per_class = SIZES[scale].per_class
-        return [Kurtosis(of=imp, per_class=per_class, layer=layer) for layer in (0, 1) for imp in nets(scale)]
+        return [*kurtoses(scale, layer=0), *kurtoses(scale, layer=1)]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         """One row per data set, layer, seed, method and round; layers are counted from 1."""

@@ -27,16 +27,18 @@ from prunefield.papers.redman2025._nets import (
     DATA,
     SCALES,
     SHARED_CHOICES,
-    SIZES,
     claim_on_nets,
     data_of,
+    greedy_runs,
     inputs_of,
+    kurtoses,
     make_row,
     nets,
+    widths,
 )
-from prunefield.papers.redman2025._pictures import COLOURS, LABELS, data_in, draw_methods
+from prunefield.papers.redman2025._pictures import COLOURS, LABELS, data_in, draw_methods, fit_height
 from prunefield.runs import Result, Run
-from prunefield.runs.greedy import Goal, Greedy, read_fields
+from prunefield.runs.greedy import Greedy, read_fields
 from prunefield.runs.imp import METHODS
 from prunefield.runs.kurtosis import Kurtosis
 from prunefield.runs.widths import Widths
@@ -94,14 +96,8 @@ class Hypothesis(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        size, imps = SIZES[scale], nets(scale)
-        aims: tuple[tuple[Goal, int], ...] = (("kurtosis", size.parts), ("excess", 1))
-        same = {"per_class": size.per_class, "top": size.top, "scored": size.scored}
-        kurtosis = (Kurtosis(of=imp, per_class=size.per_class) for imp in imps)
-        widths = (Widths(of=imp, top=size.top) for imp in (*imps, *nets(scale, clone=True)))
-        few = [imp for imp in imps if imp.seed < size.control_seeds]
-        greedy = (Greedy(of=imp, goal=goal, parts=parts, **same) for imp in few for goal, parts in aims)
-        return [*cavities(scale), *kurtosis, *widths, *greedy]
+        fields = widths(scale, (*nets(scale), *nets(scale, clone=True)))
+        return [*cavities(scale), *kurtoses(scale), *fields, *greedy_runs(scale)]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         """One row per data set, kind of inputs, seed, method and round; next: N_W times the next group's score."""
@@ -216,7 +212,7 @@ class Hypothesis(Item):
         return judge(all(good), f"{sum(good)} of {len(good)} parts hold", sum(verdict.n for verdict in found))
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
-        names = data_in(table)
+        names = fit_height(figure, table)
         grid = figure.add_gridspec(2 * len(names), 4, height_ratios=(1.7, 1) * len(names))
         greedy = [run for run in results if isinstance(run, Greedy) and run.of.seed == 0]
         for place, data in enumerate(names):
