@@ -70,9 +70,13 @@ def test_an_unofficial_file_is_accepted_with_a_note(folder, tmp_path, capsys):
     assert "delete" in json.loads(capsys.readouterr().out)[0]["note"]
 
 
-def test_the_official_file_and_a_folder_get_no_note(folder, tmp_path, monkeypatch, capsys):
+def test_a_complete_official_file_or_folder_gets_no_note(folder, tmp_path, monkeypatch, capsys):
     path = official_files.cifar10(tmp_path)
     shutil.unpack_archive(path, tmp_path / "unpacked", filter="data")
+    assert main(["data", "get", "cifar10", "--from", str(tmp_path / "unpacked"), "--json"]) == 0
+    note = json.loads(capsys.readouterr().out)[0]["note"]
+    assert note == "unpacked: it contains 100 + 60 images, expected 50,000 + 10,000"
+    monkeypatch.setattr(Cifar10, "counts", (100, 60))
     assert main(["data", "get", "cifar10", "--from", str(tmp_path / "unpacked"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["note"] == ""
     monkeypatch.setattr(Cifar10, "sha256", hash_file(path))

@@ -42,6 +42,10 @@ class Bundle:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise UsageError(f"{path} is neither a folder nor a complete tar or zip archive ({reason})") from None
         self.names = sorted(self._sizes)
+        self.total, self.done = sum(self._sizes.values()), 0  # bytes in all files, and in those opened so far
+        self._ends: dict[str, list[str]] = {}  # full names by their last part
+        for name in self.names:
+            self._ends.setdefault(name.rpartition("/")[2], []).append(name)
 
     def _survey(self) -> dict[str, int]:
         """The size of each file."""
@@ -107,8 +111,11 @@ class Bundle:
             )
 
     def find(self, end: str) -> str | None:
-        """The full name of the file whose path ends with `end`."""
-        return next((name for name in self.names if f"/{name}".endswith(f"/{end}")), None)
+        """The full name of the file whose path is `end` or, failing that, ends with it."""
+        if end in self._sizes:
+            return end
+        same = self._ends.get(end.rpartition("/")[2], [])
+        return next((name for name in same if f"/{name}".endswith(f"/{end}")), None)
 
     @contextmanager
     def open(self, end: str) -> Iterator[IO[bytes]]:
@@ -118,6 +125,7 @@ class Bundle:
             seen = ", ".join(self.names[:5]) or "nothing"
             raise UsageError(f"{self.path} has no file {end!r} (it has: {seen}{', …' * (len(self.names) > 5)})")
         check_claim(f"{name} in {self.path}", self._sizes[name], self.count_stored(name))
+        self.done += self._sizes[name]
         try:
             with self._open(name) as file:
                 yield file

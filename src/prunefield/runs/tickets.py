@@ -16,7 +16,7 @@ from prunefield.runs._cost import estimate_pass
 from prunefield.runs._cost import estimate_training as train_seconds
 from prunefield.runs._rewinding import Rewinding, pack_mask
 from prunefield.scores import find_prunable
-from prunefield.tasks import Finite, Task
+from prunefield.tasks import Task, is_finite
 from prunefield.training.examples import Examples, hold_out
 from prunefield.training.recipe import Recipe
 from prunefield.training.steps import measure_accuracy
@@ -50,7 +50,7 @@ class Tickets(Run):
 
     @model_validator(mode="after")
     def _check_rewind(self) -> "Tickets":
-        if self.rewind and not isinstance(self.task, Finite) and self.rewind >= self.recipe.steps(self.images):
+        if self.rewind and not is_finite(self.task) and self.rewind >= self.recipe.steps(self.images):
             raise UsageError(f"rewind ({self.rewind}) must be less than the steps ({self.recipe.steps(self.images)})")
         return self
 
@@ -121,7 +121,7 @@ def _copy(what: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def count_examples(task: Task, images: int) -> int:
     """The number of training examples, without reading any."""
-    if not isinstance(task, Finite):
+    if not is_finite(task):
         return images
     return task.limit or getattr(task, "images", SIZES.get(task.kind(), 50_000))
 

@@ -2,8 +2,8 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple, TypeGuard
 
 import torch
 from pydantic import Field
@@ -65,6 +65,11 @@ class Finite(Task):
         default=None, ge=1, description="train on the first `limit` training examples only [default: all]"
     )
 
+    @property
+    def endless(self) -> bool:
+        """Whether it makes an endless stream out of its examples, such as random crops (`is_finite`)."""
+        return False
+
     @abstractmethod
     def labels(self, *, training: bool) -> Tensor:
         """The labels of all training examples (up to `limit`) or of all test examples, int64."""
@@ -72,6 +77,10 @@ class Finite(Task):
     @abstractmethod
     def take(self, rows: Tensor, *, training: bool) -> Tensor:
         """The inputs of the examples at `rows`, shape (len(rows), features)."""
+
+    def draw_classes(self, n: int, *, generator: torch.Generator, training: bool) -> Iterator[Tensor]:
+        """`n` inputs of each class of an endless stream, class by class."""
+        raise NotImplementedError
 
     def sample(self, n: int, *, generator: torch.Generator) -> Batch:
         """`n` training examples, drawn with replacement."""
@@ -86,6 +95,11 @@ class Finite(Task):
             raise UsageError(f"{self.kind()} has {len(labels)} test examples, but {n} were requested")
         rows = torch.randperm(len(labels), generator=generator)[:n]
         return Batch(self.take(rows, training=False), labels[rows])
+
+
+def is_finite(task: Task) -> TypeGuard[Finite]:
+    """Whether a task has a fixed number of examples, which are seen again and again in training."""
+    return isinstance(task, Finite) and not task.endless
 
 
 class Synthetic(Task):
@@ -164,18 +178,27 @@ def draw_balanced(task: Task, per_class: int, *, generator: torch.Generator, tra
 
     A finite task gives distinct examples, and fewer of every class if its smallest class has fewer.
     """
-    if isinstance(task, Finite):
+    parts = list(draw_classes(task, per_class, generator=generator, training=training))
+    y = torch.arange(task.classes).repeat_interleave(len(parts[0]))
+    return Batch(torch.cat(parts), y)
+
+
+def draw_classes(task: Task, per_class: int, *, generator: torch.Generator, training: bool = False) -> Iterator[Tensor]:
+    """The inputs of `draw_balanced` class by class, so that images need not be in memory all at once."""
+    if is_finite(task):
         chosen = choose_balanced(task, per_class, generator=generator, training=training)
-        return Batch(task.take(chosen, training=training), task.labels(training=training)[chosen])
-    draw = task.sample if training else task.held_out
-    parts: list[Batch] = []
-    counts = torch.zeros(task.classes, dtype=torch.long)
-    while int(counts.min()) < per_class:
-        parts.append(draw(per_class * task.classes, generator=generator))
-        counts += torch.bincount(parts[-1].y, minlength=task.classes)
-    x, y = torch.cat([part.x for part in parts]), torch.cat([part.y for part in parts])
-    chosen = _find_first(y, per_class, task.classes)
-    return Batch(x[chosen], y[chosen])
+        yield from (task.take(rows, training=training) for rows in chosen.split(len(chosen) // task.classes))
+    elif isinstance(task, Finite):
+        yield from task.draw_classes(per_class, generator=generator, training=training)
+    else:
+        draw = task.sample if training else task.held_out
+        parts: list[Batch] = []
+        counts = torch.zeros(task.classes, dtype=torch.long)
+        while int(counts.min()) < per_class:
+            parts.append(draw(per_class * task.classes, generator=generator))
+            counts += torch.bincount(parts[-1].y, minlength=task.classes)
+        x, y = torch.cat([part.x for part in parts]), torch.cat([part.y for part in parts])
+        yield from x[_find_first(y, per_class, task.classes)].split(per_class)
 
 
 def choose_balanced(task: Finite, per_class: int, *, generator: torch.Generator, training: bool = False) -> Tensor:

@@ -74,6 +74,7 @@ class Published(Images):
     provenance = "published"
 
     form: ClassVar[shelf.Shape]
+    counts: ClassVar[tuple[int, int]]  # training and test images
     licence: ClassVar[str]
     size: ClassVar[int]  # bytes to fetch
     address: ClassVar[str] = ""
@@ -98,7 +99,7 @@ class Published(Images):
             name = self.kind()
             raise UsageError(f"{name} is not in {folder}; fetch it: prunefield data get {name}")
         found = open_shelf(folder)
-        if found.about["shape"] != list(self.shape) or found.about["classes"] != self.classes:
+        if found.about["shape"] != list(self.form.shape) or found.about["classes"] != self.classes:
             raise UsageError(f"{folder} is not {self.kind()}: it contains {found.about['shape']} images")
         return found
 
@@ -144,7 +145,7 @@ class Published(Images):
         try:
             about = {"data": self.kind(), "origin": path.name, "source": source, "licence": self.licence}
             about["note"] = self._compare(origin)
-            shelf.write_shelf(self.folder(), self.read(bundle), self.form, about)
+            shelf.write_shelf(self.folder(), self._watch(bundle, tell, about), self.form, about)
         except UsageError as error:
             raise UsageError(f"{self.kind()} from {path}: {error}") from None
         finally:
@@ -153,6 +154,19 @@ class Published(Images):
             path.unlink()  # the converted files contain everything that was in it
         open_shelf.cache_clear()
         return self.folder()
+
+    def _watch(self, bundle: Bundle, tell: Tell, about: dict[str, str]) -> Iterator[shelf.Part]:
+        """The parts of a bundle, with a report of the bytes read so far; a wrong number of images is noted."""
+        counts = {"train": 0, "test": 0}
+        for split, x, y in self.read(bundle):
+            counts[split] += len(y)
+            yield split, x, y
+            tell(min(bundle.done, bundle.total), bundle.total)
+        tell(bundle.total, bundle.total)
+        if tuple(counts.values()) != self.counts:
+            found, expected = (f"{train:,} + {test:,}" for train, test in (counts.values(), self.counts))
+            note = f"it contains {found} images, expected {expected}"
+            about["note"] = f"{about['note']}; {note}" if about["note"] else f"{bundle.path.name}: {note}"
 
 
 @lru_cache(maxsize=8)
@@ -164,7 +178,14 @@ def open_shelf(folder: Path) -> shelf.Shelf:
 @lru_cache(maxsize=8)
 def _compute_moments(files: shelf.Shelf, standardise: str, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """Mean and standard deviation for each feature, float32."""
-    mean, variance = (part.reshape(shape) for part in files.moments)
+    return make_scale(*files.moments, standardise, shape)
+
+
+def make_scale(
+    mean: np.ndarray, variance: np.ndarray, standardise: str, shape: tuple[int, ...]
+) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation for each feature, of its pixel or of its channel, float32."""
+    mean, variance = mean.reshape(shape), variance.reshape(shape)
     if standardise == "channel":
         over = tuple(range(1, len(shape))) if len(shape) == 3 else None
         square = (variance + mean**2).mean(over, keepdims=True)

@@ -32,6 +32,7 @@ class Cifar10(Published):
     """
 
     form: ClassVar = shelf.Shape((3, 32, 32), 10)
+    counts: ClassVar = (50_000, 10_000)
     licence: ClassVar = "no licence stated; free for research, cite Krizhevsky 2009"
     size: ClassVar = 170_498_071
     address: ClassVar = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"

@@ -18,6 +18,7 @@ class Cifar100(Published):
     """
 
     form: ClassVar = shelf.Shape((3, 32, 32), 100)
+    counts: ClassVar = (50_000, 10_000)
     licence: ClassVar = "no licence stated; free for research, cite Krizhevsky 2009"
     size: ClassVar = 169_001_437
     address: ClassVar = "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz"

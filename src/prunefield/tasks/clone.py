@@ -11,7 +11,7 @@ from torch import Tensor
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
-from prunefield.tasks import Batch, Finite, Task, choose_balanced, draw_balanced
+from prunefield.tasks import Batch, Task, draw_classes
 from prunefield.tasks.leaves import Leaves
 
 WHITE = 255
@@ -129,14 +129,11 @@ def _fit_clone(clone: Clone) -> Fit:
 
 
 def _draw_classes(clone: Clone) -> Iterator[Tensor]:
-    """The examples of each class, (n, features); for a finite task only one class is in memory at a time."""
+    """The examples of each class, (n, features); of images only one class is in memory at a time."""
     task, n, stream = clone.of, clone.per_class, seeds.generator(clone.seed, "clone")
-    if not isinstance(task, Finite):
-        yield from draw_balanced(task, n, generator=stream, training=True).x.split(n)
-        return
-    rows = choose_balanced(task, n, generator=stream, training=True)
-    if len(rows) < n * task.classes:
-        has = len(rows) // task.classes
-        raise UsageError(f"{task.kind()} has {has} training examples of some class; set per_class to at most {has}")
-    for part in rows.split(n):
-        yield task.take(part, training=True)
+    for x in draw_classes(task, n, generator=stream, training=True):
+        if len(x) < n:
+            raise UsageError(
+                f"{task.kind()} has {len(x)} training examples of some class; set per_class to at most {len(x)}"
+            )
+        yield x

@@ -30,6 +30,7 @@ class FashionMnist(Published):
     """
 
     form: ClassVar = shelf.Shape((1, 28, 28), 10)
+    counts: ClassVar = (60_000, 10_000)
     licence: ClassVar = "MIT, Zalando SE"
     size: ClassVar = 30_878_551
     sources: ClassVar = ("debian",)

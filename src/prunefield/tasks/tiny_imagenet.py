@@ -1,33 +1,64 @@
-"""Tiny ImageNet: 100,000 training and 10,000 validation images of 64 × 64 pixels in 200 classes."""
+"""Tiny ImageNet: 100,000 training and 10,000 validation images of 64 × 64 pixels in 200 classes, or crops of them."""
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import Field, model_validator
+from torch import Tensor
 
 from prunefield.core.errors import UsageError
 from prunefield.data import shelf
 from prunefield.data.bundles import Bundle
+from prunefield.tasks._crops import BLOCK, Cropping
 from prunefield.tasks._images import Published, decode_image
+from prunefield.tasks._squares import Planes
 
-BLOCK = 1000  # images in memory at a time
+EDGE = 64  # pixels along an edge of the originals
 
 
-class TinyImagenet(Published):
-    """Tiny ImageNet (bar2023, Sec. 5); classes are in the order of their names, and the validation images are the test
-    images.
+class TinyImagenet(Cropping, Published):
+    """Tiny ImageNet (bar2023, Sec. 5); with side = 32 and `crops` the stand-in for ImageNet32 (redman2025, Sec. 3).
 
-    Image 0 of every class comes first, then image 1 and so on, so that `limit` keeps classes balanced.
+    Classes are in the order of their names, and the validation images are the test images. Image 0 of every class
+    comes first, then image 1 and so on, so that `limit` keeps classes balanced.
 
-    >>> TinyImagenet().shape, TinyImagenet().classes
-    ((3, 64, 64), 200)
+    >>> TinyImagenet().shape, TinyImagenet(side=32).shape, TinyImagenet(crops=True).shape, TinyImagenet().classes
+    ((3, 64, 64), (3, 32, 32), (3, 32, 32), 200)
     """
 
-    form: ClassVar = shelf.Shape((3, 64, 64), 200)
+    side: int = Field(ge=1, le=EDGE, description="pixels along an edge [default: 64; with crops 32]")
+
+    form: ClassVar = shelf.Shape((3, EDGE, EDGE), 200)
+    counts: ClassVar = (100_000, 10_000)
     licence: ClassVar = "ImageNet terms: non-commercial research and education only"
     size: ClassVar = 248_100_043
     address: ClassVar = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
     sha256: ClassVar = "6198c8ae015e2b3e007c7841da39ec069199b9aa3bfa943a462022fe5e43c821"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _choose_side(cls, settings: Any) -> Any:
+        if isinstance(settings, dict) and settings.get("side") is None:
+            return {**settings, "side": EDGE // 2 if settings.get("crops") else EDGE}
+        return settings
+
+    @model_validator(mode="after")
+    def _check_side(self) -> "TinyImagenet":
+        if self.crops and self.side > EDGE * self.smallest:
+            raise UsageError(
+                f"side ({self.side}) must be at most {EDGE} × smallest = {EDGE * self.smallest:g}, as crops are not "
+                "enlarged; use a smaller side or a larger smallest"
+            )
+        return self
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (3, self.side, self.side)
+
+    def _read_planes(self, rows: Tensor, split: str) -> Planes:
+        edge = np.full(len(rows), EDGE)
+        return Planes(self._shelf.rows[split].take(rows.numpy()).reshape(-1), edge, edge, 3)
 
     @classmethod
     def read(cls, bundle: Bundle) -> Iterator[shelf.Part]:
@@ -57,13 +88,12 @@ def _read_text(bundle: Bundle, end: str) -> str:
 
 
 def _decode_images(bundle: Bundle, split: str, items: list[tuple[str, int]]) -> Iterator[shelf.Part]:
-    full = {name.partition("/val/")[2]: name for name in bundle.names if "/val/" in name}  # faster than find()
     for begin in range(0, len(items), BLOCK):
         block = items[begin : begin + BLOCK]
         images = []
         for name, _ in block:
-            image = decode_image(bundle.read(full.get(name.removeprefix("val/"), name)), name, "RGB")
-            if image.shape != (3, 64, 64):
+            image = decode_image(bundle.read(name), name, "RGB")
+            if image.shape != (3, EDGE, EDGE):
                 raise UsageError(f"{name} has {image.shape[2]} × {image.shape[1]} pixels, expected 64 × 64")
             images.append(image.reshape(-1))
         yield split, np.stack(images), np.asarray([label for _, label in block])

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from prunefield.core import seeds
 from prunefield.modules.calls import map_tensors
-from prunefield.tasks import Batch, Finite, Task
+from prunefield.tasks import Batch, Finite, Task, is_finite
 
 LARGEST = 2**26  # numbers that are kept in memory as float32, a quarter of a gigabyte
 
@@ -29,7 +29,7 @@ class Examples:
     def of(cls, task: Task, images: int, seed: int) -> Self:
         """All training examples of a data set, or `images` examples of an endless task."""
         black = _black(task)
-        if not isinstance(task, Finite):
+        if not is_finite(task):
             return cls(*task.sample(images, generator=seeds.generator(seed, "pool")).fold(task.shape), black)
         y = task.labels(training=True)
         if len(y) * torch.Size(task.shape).numel() > LARGEST:
