@@ -7,6 +7,7 @@ inputs (features, batch), see `compact_kernels`.
 import math
 from collections.abc import Mapping
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -42,14 +43,11 @@ class CompactDescent:
         h = _transpose(x, 8 * tiles * parts)
         inputs, fed, moments = [], [], []
         for index, (norm, layer) in enumerate(blocks):
-            inputs.append(h)
+            inputs.append(h.contiguous())
             if norm is not None:
-                moments.append(_Moments(norm, h, n, is_first=index == 0))
-                h = moments[-1].normalise()
-            elif index:
-                h = torch.relu(h)
-            fed.append(h)
-            h = self._multiply(index, layer, h, parts)
+                moments.append(_Moments(norm, inputs[-1], n, parts, is_first=index == 0))
+            fed.append(moments[-1].normalise() if norm is not None else torch.relu(inputs[-1]) if index else inputs[-1])
+            h = self._multiply(index, layer, fed[-1], parts)
         logs = h[:, :n].T.log_softmax(1)
         loss = functional.nll_loss(logs, y).item()
         if not math.isfinite(loss):
@@ -59,7 +57,7 @@ class CompactDescent:
         slope = logs.exp_()
         slope[torch.arange(n), y] -= 1
         slope /= n
-        back = _transpose(slope, h.shape[1])
+        back = slope.T if h.shape[1] == n else _transpose(slope, h.shape[1])
         for index, (norm, layer) in reversed(list(enumerate(blocks))):
             below = self._differentiate_(index, layer, fed[index], back, lr, parts, index > 0 or norm is not None)
             layer.bias.sub_(back.sum(1), alpha=lr)
@@ -78,7 +76,7 @@ class CompactDescent:
 
     def _multiply(self, index: int, layer: nn.Linear, h: Tensor, parts: int) -> Tensor:
         if index not in self.kept:
-            return torch.addmm(layer.bias[:, None], layer.weight, h)
+            return functional.linear(h.T, layer.weight, layer.bias).T
         from prunefield.training.compact_kernels import multiply_kept
 
         part, out = self.kept[index], h.new_empty(layer.out_features, h.shape[1])
@@ -91,7 +89,7 @@ class CompactDescent:
     ) -> Tensor | None:
         """Takes the step of the layer's weights; the gradient of its inputs, if it is asked for."""
         if index not in self.kept:
-            below = layer.weight.T @ back if is_asked else None
+            below = (back.T @ layer.weight).T.contiguous() if is_asked else None
             layer.weight.addmm_(back, x.T, alpha=-lr)
             return below
         from prunefield.training.compact_kernels import correlate_kept, differentiate_kept
@@ -99,8 +97,8 @@ class CompactDescent:
         part, values = self.kept[index], self.values[index]
         is_one = x.shape[1] == 8 * parts
         target = values if is_one else torch.zeros_like(values)
-        scale = values.new_tensor(-lr).numpy()[()]
-        ends = [item.numpy() for item in (part.columns, part.ends, x, back)]
+        ends = [item.numpy() for item in (part.columns, part.ends, x, back.contiguous())]
+        scale = ends[-1].dtype.type(-lr)
         below = torch.zeros_like(x) if is_asked else None
         if below is None:
             correlate_kept(*ends, target.numpy(), scale, (0.0,) * parts)
@@ -114,18 +112,22 @@ class CompactDescent:
 class _Moments:
     """Batch normalisation of transposed inputs, after a ReLU unless it is that of the net's inputs."""
 
-    def __init__(self, norm: Norm, x: Tensor, n: int, *, is_first: bool) -> None:
-        self.norm, self.x, self.n, self.is_first = norm, x, n, is_first
+    def __init__(self, norm: Norm, x: Tensor, n: int, parts: int, *, is_first: bool) -> None:
+        self.norm, self.x, self.is_first = norm, x, is_first
         self.mean, self.variance = torch.empty_like(norm.mean), torch.empty_like(norm.variance)
-        low, eps = x.new_tensor([-math.inf if is_first else 0.0, norm.eps]).numpy()
-        self.fixed = (n, low, eps, norm.weight.detach().numpy(), norm.bias.detach().numpy())
-        self.fixed += (self.mean.numpy(), self.variance.numpy())
+        self.rows = x.numpy()
+        number = self.rows.dtype.type
+        real = np.zeros((1, x.shape[1]), number)
+        real[:, :n] = 1
+        tensors = (norm.weight, norm.bias, self.mean, self.variance)
+        arrays = (item.detach().numpy() for item in tensors)
+        self.fixed = (real, number(n), number(-np.inf if is_first else 0), number(norm.eps), *arrays, (0.0,) * parts)
 
     def normalise(self) -> Tensor:
         from prunefield.training.norm_kernels import normalise_rows
 
-        out = torch.zeros_like(self.x)
-        normalise_rows(self.x.numpy(), *self.fixed, out.numpy())
+        out = torch.empty_like(self.x)
+        normalise_rows(self.rows, *self.fixed, out.numpy())
         return out
 
     def follow_(self) -> None:
@@ -134,8 +136,7 @@ class _Moments:
     def step_back_(self, back: Tensor, lr: float) -> None:
         from prunefield.training.norm_kernels import normalise_rows_back
 
-        rate = back.new_tensor(lr).numpy()[()]
-        normalise_rows_back(back.numpy(), self.x.numpy(), *self.fixed, rate, self.is_first)
+        normalise_rows_back(back.numpy(), self.rows, *self.fixed, self.rows.dtype.type(lr), self.is_first)
 
 
 def _transpose(x: Tensor, width: int) -> Tensor:

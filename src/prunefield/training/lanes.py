@@ -4,6 +4,7 @@
 intrinsics, so they can be called from compiled loops only. They do not check indices.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -111,11 +112,7 @@ def add(_: Any, left: Any, right: Any) -> Any:
     """left + right."""
 
     def generate(context: Any, builder: Builder, signature: Any, args: Any) -> Any:
-        found = args[0]
-        for part in range(left.parts):
-            pair = (builder.extract_value(item, part) for item in args)
-            found = builder.insert_value(found, builder.fadd(*pair), part)
-        return found
+        return _map(builder, left, builder.fadd, args)
 
     return left(left, right), generate
 
@@ -125,11 +122,8 @@ def add_scaled(_: Any, scale: Any, lanes: Any, total: Any) -> Any:
     """scale·lanes + total for a number `scale`."""
 
     def generate(context: Any, builder: Builder, signature: Any, args: Any) -> Any:
-        factor, found = _spread(builder, args[0], EIGHT), args[2]
-        for part in range(lanes.parts):
-            sides = (builder.extract_value(item, part) for item in args[1:])
-            found = builder.insert_value(found, _fuse(builder, factor, *sides), part)
-        return found
+        factor = _spread(builder, args[0], EIGHT)
+        return _map(builder, lanes, lambda item, rest: _fuse(builder, factor, item, rest), args[1:])
 
     return lanes(scale, lanes, total), generate
 
@@ -147,6 +141,46 @@ def multiply(_: Any, left: Any, right: Any) -> Any:
         return builder.insert_value(whole, found, 0)
 
     return Lanes(left.number, 1)(left, right), generate
+
+
+@intrinsic
+def product(_: Any, left: Any, right: Any) -> Any:
+    """left ⊙ right."""
+
+    def generate(context: Any, builder: Builder, signature: Any, args: Any) -> Any:
+        return _map(builder, left, builder.fmul, args)
+
+    return left(left, right), generate
+
+
+@intrinsic
+def clip(_: Any, low: Any, lanes: Any) -> Any:
+    """max(low, lanes); what is not a number stays so."""
+
+    def generate(context: Any, builder: Builder, signature: Any, args: Any) -> Any:
+        least = _spread(builder, args[0], EIGHT)
+
+        def choose(item: Any) -> Any:
+            return builder.select(builder.fcmp_ordered("<", item, least), least, item)
+
+        return _map(builder, lanes, choose, args[1:])
+
+    return lanes(low, lanes), generate
+
+
+@intrinsic
+def select(_: Any, low: Any, lanes: Any, values: Any) -> Any:
+    """`values` where lanes > low, otherwise 0."""
+
+    def generate(context: Any, builder: Builder, signature: Any, args: Any) -> Any:
+        least = _spread(builder, args[0], EIGHT)
+
+        def choose(item: Any, value: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(">", item, least), value, ir.Constant(value.type, None))
+
+        return _map(builder, lanes, choose, args[1:])
+
+    return lanes(low, lanes, values), generate
 
 
 @intrinsic
@@ -203,6 +237,15 @@ def _places(context: Any, builder: Builder, lanes: Lanes, kind: Any, row: Any, f
     vector = _vector(lanes.number, EIGHT).as_pointer()
     steps = (ir.Constant(start.type, part * EIGHT) for part in range(lanes.parts))
     return [builder.bitcast(builder.gep(matrix.data, [builder.add(start, step)]), vector) for step in steps]
+
+
+def _map(builder: Builder, lanes: Lanes, change: Callable[..., Any], args: Any) -> Any:
+    """Lanes made of a function of each of the vectors of `args`."""
+    found = args[0]
+    for part in range(lanes.parts):
+        vectors = (builder.extract_value(item, part) for item in args)
+        found = builder.insert_value(found, change(*vectors), part)
+    return found
 
 
 def _fuse(builder: Builder, left: Any, right: Any, total: Any) -> Any:

@@ -1,6 +1,6 @@
 """The compiled loops of batch normalisation of transposed inputs (features, batch), with the ReLU before it.
 
-Only the first n numbers of a row are images; what follows fills a row up to a multiple of eight.
+`real` is 1 for images and 0 for what fills a row up to a multiple of eight; `parts` is as in `compact_kernels`.
 """
 
 from typing import Any
@@ -8,6 +8,21 @@ from typing import Any
 import numpy as np
 
 from prunefield.core.compilation import compile_loop
+from prunefield.training.lanes import (
+    EIGHT,
+    add,
+    add_scaled,
+    clip,
+    fill,
+    load,
+    multiply,
+    product,
+    select,
+    store,
+    sum_one,
+)
+
+Parts = tuple[float, ...]
 
 
 def normalise_rows(*arrays: Any) -> None:
@@ -22,64 +37,70 @@ def normalise_rows_back(*arrays: Any) -> None:
 
 def _normalise_rows(
     x: np.ndarray,
-    n: int,
+    real: np.ndarray,
+    n: Any,
     low: Any,
     eps: Any,
     gamma: np.ndarray,
     beta: np.ndarray,
     mean: np.ndarray,
     variance: np.ndarray,
+    parts: Parts,
     out: np.ndarray,
 ) -> None:
     """`low` is 0 where there is a ReLU and −∞ where there is none; a number that is not finite stays so."""
-    one, none = x.dtype.type(1), x.dtype.type(0)
-    count = x.dtype.type(n)
+    width, one, zero = EIGHT * len(parts), x.dtype.type(1), x.dtype.type(0)
     for i in range(len(x)):
-        row, to = x[i], out[i]
-        total = none
-        for t in range(n):
-            total += low if row[t] < low else row[t]
-        middle = total / count
-        squares = none
-        for t in range(n):
-            rest = (low if row[t] < low else row[t]) - middle
-            squares += rest * rest
-        spread = squares / count
+        total = zero
+        for first in range(0, x.shape[1], width):
+            h = clip(low, load(x, i, first, parts))
+            total += sum_one(multiply(load(real, 0, first, parts), h))
+        middle = total / n
+        squares = zero
+        for first in range(0, x.shape[1], width):
+            rest = add_scaled(one, clip(low, load(x, i, first, parts)), fill(-middle, parts))
+            squares += sum_one(multiply(product(load(real, 0, first, parts), rest), rest))
+        spread = squares / n
         mean[i], variance[i] = middle, spread
         factor = gamma[i] * (one / np.sqrt(spread + eps))
-        shift = beta[i]
-        for t in range(n):
-            to[t] = ((low if row[t] < low else row[t]) - middle) * factor + shift
+        for first in range(0, x.shape[1], width):
+            rest = add_scaled(one, clip(low, load(x, i, first, parts)), fill(-middle, parts))
+            store(out, i, first, add_scaled(factor, rest, fill(beta[i], parts)))
 
 
 def _normalise_rows_back(
     back: np.ndarray,
     x: np.ndarray,
-    n: int,
+    real: np.ndarray,
+    n: Any,
     low: Any,
     eps: Any,
     gamma: np.ndarray,
     beta: np.ndarray,
     mean: np.ndarray,
     variance: np.ndarray,
+    parts: Parts,
     lr: Any,
     deepest: bool,
 ) -> None:
     """γ/√(v + ε)·(g − mean g − u·mean(g⊙u))·(x > low); nobody asks for that of the `deepest` layer."""
-    one, none = x.dtype.type(1), x.dtype.type(0)
-    count = x.dtype.type(n)
+    width, one, zero = EIGHT * len(parts), x.dtype.type(1), x.dtype.type(0)
     for i in range(len(x)):
-        row, g = x[i], back[i]
         slope, middle = one / np.sqrt(variance[i] + eps), mean[i]
-        shift = stretch = none
-        for t in range(n):
-            shift += g[t]
-            stretch += g[t] * ((low if row[t] < low else row[t]) - middle)
+        shift = stretch = zero
+        for first in range(0, x.shape[1], width):
+            g = load(back, i, first, parts)
+            rest = add_scaled(one, clip(low, load(x, i, first, parts)), fill(-middle, parts))
+            shift += sum_one(multiply(g, load(real, 0, first, parts)))
+            stretch += sum_one(multiply(g, rest))
         stretch *= slope
         if not deepest:
-            factor, own, other = slope * gamma[i], shift / count, slope * (stretch / count)
-            for t in range(n):
-                inner = factor * (g[t] - own - other * (row[t] - middle))
-                g[t] = inner if row[t] > low else none
+            factor, own, other = slope * gamma[i], -shift / n, -slope * (stretch / n)
+            for first in range(0, x.shape[1], width):
+                row = load(x, i, first, parts)
+                rest = add_scaled(one, row, fill(-middle, parts))
+                inner = add(load(back, i, first, parts), add_scaled(other, rest, fill(own, parts)))
+                scaled = product(add_scaled(factor, inner, fill(zero, parts)), load(real, 0, first, parts))
+                store(back, i, first, select(low, row, scaled))
         gamma[i] -= lr * stretch
         beta[i] -= lr * shift
