@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from prunefield.measures.compilation import compile_loop
+from prunefield.core.compilation import compile_loop
 
 
 def combine_moments(*arrays: Any) -> None:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from prunefield.measures.compilation import compile_loop
+from prunefield.core.compilation import compile_loop
 
 STILL = 1e-8  # a step that moves no parameter by more is the last one
 

@@ -77,6 +77,12 @@ class Imp(Run):
         default="layer", description="one threshold per layer, or one for all layers"
     )
     held_out: int = Field(default=2_000, ge=1, description="number of images for each accuracy (held-out and training)")
+    compact: float = Field(
+        default=0.75,
+        ge=0,
+        le=1,
+        description="density up to which a large layer is trained without its pruned weights (equal up to rounding)",
+    )
     seed: int = Field(default=0, ge=0, description="seed of weights and images")
 
     @model_validator(mode="after")
@@ -131,7 +137,7 @@ class Imp(Run):
         def train_round(n: int) -> Iterator[int]:
             for goal in self._goals(n):
                 start = place.setdefault("step", 0)
-                yield from train(net, draw, steps=goal, lr=self.lr, mask=imp.mask, start=start)
+                yield from train(net, draw, steps=goal, lr=self.lr, mask=imp.mask, start=start, compact=self.compact)
 
         def describe_round(n: int) -> Record:
             scores = (None, None) if n == self.rounds else (measure_accuracy(net, test), measure_accuracy(net, seen))

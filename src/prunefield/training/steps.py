@@ -17,6 +17,7 @@ from prunefield.core.errors import RunError
 from prunefield.masks.mask import Mask
 from prunefield.modules.holding import set_zeros
 from prunefield.tasks import Batch
+from prunefield.training.compact_descent import CompactDescent, find_compact
 from prunefield.training.descent import is_plain_fcn, take_step_
 
 
@@ -29,12 +30,15 @@ def train(
     mask: Mapping[str, Tensor] | None = None,
     start: int = 0,
     every: int = 20,
+    compact: float = 0.0,
 ) -> Iterator[int]:
     """Takes the steps start + 1, …, `steps` of θ ← m⊙(θ − lr·∇L) with cross-entropy L on batches from `draw`.
 
     The mask m is applied before the first step, too. Yields the number of steps taken, after every `every` steps and at
     the end; at that point the net and the stream behind `draw` hold the complete state. An `FcnModule` is
-    differentiated by hand (`descent.take_step_`), any other module by autograd.
+    differentiated by hand (`descent.take_step_`), any other module by autograd. Large layers of an `FcnModule` whose
+    density is at most `compact` are trained without their pruned weights, so that a step costs less
+    (`compact_descent`).
 
     >>> net, x = nn.Linear(1, 2), torch.tensor([[-1.0], [1.0]])
     >>> list(train(net, lambda: Batch(x, torch.tensor([0, 1])), steps=50, lr=1.0))
@@ -44,17 +48,27 @@ def train(
     """
     mask = Mask(mask or {})
     mask.apply_(net)
-    weights = dict(net.named_parameters())
-    pairs = [(weights[name], kept.to(weights[name].device)) for name, kept in mask.items() if not kept.all()]
-    net.train()
     plain = net if is_plain_fcn(net) else None
+    small = CompactDescent(plain, find_compact(plain, mask, compact)) if plain is not None and compact > 0 else None
+    held = {f"layers.{index}.weight" for index in small.kept} if small is not None else set()
+    weights = dict(net.named_parameters())
+    masked = [(name, kept) for name, kept in mask.items() if name not in held and not kept.all()]
+    pairs = [(weights[name], kept.to(weights[name].device)) for name, kept in masked]
+    net.train()
     for step in range(start + 1, steps + 1):
         x, y = draw()
-        check_loss(_take_step_(net, x, y, lr) if plain is None else take_step_(plain, x, y, lr), step, lr)
+        if plain is None:
+            loss = _take_step_(net, x, y, lr)
+        else:
+            loss = small.take_step_(x, y, lr) if small is not None and held else take_step_(plain, x, y, lr)
+        check_loss(loss, step, lr)
         set_zeros(pairs)
+        is_due = step % every == 0 or step == steps
+        if is_due and small is not None:
+            small.write_back_()
         if step == steps and not all(parameter.isfinite().all() for parameter in net.parameters()):
             raise RunError(f"a weight is not finite after step {step}; a learning rate below {lr} may help")
-        if step % every == 0 or step == steps:
+        if is_due:
             yield step
 
 
