@@ -54,8 +54,8 @@ def test_no_claim_survives_its_null(finding):
 
 def test_checks_are_pure(finding):
     before = finding.table.copy(deep=True)
-    first = [claim.check(finding.table) for claim in finding.item.claims]
-    assert first == [claim.check(finding.table) for claim in finding.item.claims]
+    claims = [row.claim for row in finding.rows]
+    assert [claim.check(finding.table) for claim in claims] == [claim.check(finding.table) for claim in claims]
     assert finding.table.equals(before)
 
 

@@ -47,7 +47,9 @@ def test_the_table_is_tidy_and_checkable(results):
     table = Fig4().table(results)
     assert len(table) == 2 * 2 * 3 * 4
     assert not table.drop(columns="accuracy").isna().any().any()
-    for claim in Fig4.claims:
+    claims = [claim for claim in Fig4.claims if claim.concerns(table)]
+    assert len(claims) == 2 * len(Fig4.claims) / 3  # the test has two of the three data sets
+    for claim in claims:
         assert claim.null is not None
         verdict = claim.check(table)
         assert verdict.n > 0
