@@ -15,7 +15,7 @@ from torch.nn import functional
 from prunefield.networks.fcn import FcnModule, Norm
 from prunefield.training.kept import Kept, choose_tiles
 
-SMALL = 2**17  # weights of a layer whose dense products are too cheap to be worth it
+SMALL = 2**18  # weights of a layer whose dense products are too cheap to be worth it
 
 
 def is_worth_it(weights: int, density: float, most: float) -> bool:
