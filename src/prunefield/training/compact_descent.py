@@ -15,7 +15,12 @@ from torch.nn import functional
 from prunefield.networks.fcn import FcnModule, Norm
 from prunefield.training.kept import Kept, choose_tiles
 
-SMALL = 2**17  # weights of a layer whose dense products are too cheap to be worth it
+SMALL = 2**18  # weights of a layer whose dense products are too cheap to be worth it
+
+
+def is_worth_it(weights: int, density: float, most: float) -> bool:
+    """Whether a layer of this size and density is trained without its pruned weights, if at `most` this density is."""
+    return weights > SMALL and density <= most
 
 
 def find_compact(net: FcnModule, mask: Mapping[str, Tensor], density: float) -> dict[int, Kept]:
@@ -23,7 +28,7 @@ def find_compact(net: FcnModule, mask: Mapping[str, Tensor], density: float) -> 
     found = {}
     for index in range(len(net.layers)):
         kept = mask.get(f"layers.{index}.weight")
-        if kept is not None and kept.numel() > SMALL and int(kept.sum()) <= density * kept.numel():
+        if kept is not None and is_worth_it(kept.numel(), int(kept.sum()) / max(kept.numel(), 1), density):
             found[index] = Kept.of(kept)
     return found if all(parameter.device.type == "cpu" for parameter in net.parameters()) else {}
 
