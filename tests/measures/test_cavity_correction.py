@@ -9,6 +9,7 @@ from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.measures import cavity
 from prunefield.measures.cavity import COLUMNS, score_weights
+from prunefield.measures.cavity_halves import find_line
 from prunefield.measures.kurtosis import gaussian_kurtosis, kurtosis
 
 INPUTS = 24
@@ -36,15 +37,16 @@ def correct_by_hand(weight, x, y):
     for label in y.unique():
         own = x[y == label]
         for part, images in zip(halves, (own[: len(own) // 2], own[len(own) // 2 :]), strict=True):
-            part.append((*take_away(weight, images), gaussian_kurtosis(len(images))))
+            part.append((*take_away(weight, images), find_line(len(images)), gaussian_kurtosis(len(images))))
     before, after = ([torch.stack([case[k] for case in part]) for part in halves] for k in (0, 1))
-    line = [torch.tensor([case[2] for case in part])[:, None] for part in halves]
+    line, mean = ([torch.tensor([case[k] for case in part])[:, None].double() for part in halves] for k in (2, 3))
     one_by_one, of_mean = 0, 0
     for here, other in ((0, 1), (1, 0)):
         sign = torch.where(before[other] > line[other], 1, -1)[..., None]
         change = after[here] - before[here][..., None]
         one_by_one = one_by_one + (sign * change / before[other][..., None]).mean(0) / 2
-        sign = torch.where(before[other].mean(0) > line[other].mean(), 1, -1)[:, None]
+        least = mean[other].mean() - (mean[other] - line[other]).mean() / len(line[other])
+        sign = torch.where(before[other].mean(0) > least, 1, -1)[:, None]
         of_mean = of_mean + sign * change.mean(0) / before[other].mean(0)[:, None] / 2
     return one_by_one, of_mean
 
@@ -70,9 +72,19 @@ def test_corrected_scores_agree_with_removing_each_weight(dtype, error, density,
 
 def test_the_other_columns_keep_their_bits():
     x, y = draw_gaussian(4, 12)
-    alone, along = score_weights(WEIGHT, x, y, columns=("exact", "of_mean")), score_weights(WEIGHT, x, y, columns=COLUMNS)
+    alone, along = (score_weights(WEIGHT, x, y, columns=columns) for columns in (COLUMNS[:2], COLUMNS))
     assert all(torch.equal(alone[name], along[name]) for name in alone)
     assert list(score_weights(WEIGHT, x, y, columns=["corrected"])) == ["corrected", "excluded"]
+
+
+@pytest.mark.parametrize("n", [8, 25, 100, 400])
+def test_signs_of_gaussian_numbers_are_balanced(n):
+    """sign(κ − line)/κ, by which changes are multiplied, has no mean: neither sign is preferred."""
+    found = kurtosis(torch.randn(n, 20_000, generator=generator(n, "numbers")))
+    balance = (torch.where(found > find_line(n), 1, -1) / found).mean() / (1 / found).mean()
+    assert abs(balance.item()) < 0.1
+    as_printed = (torch.where(found > 3, 1, -1) / found).mean() / (1 / found).mean()
+    assert as_printed < -0.15
 
 
 @pytest.mark.parametrize("radii", [(1.0,), (0.6, 1.3)])

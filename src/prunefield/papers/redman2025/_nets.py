@@ -25,6 +25,7 @@ class Size:
     net: dict[str, Any]  # settings of `imp`
     top: int  # the most connected units, whose widths are averaged
     per_class: int  # held-out images of each class
+    cavity: dict[str, int]  # the same for cavity scores, whose signs need many; a stream has as many as one wants
     samples: int  # images for ICA and PCA
     varied: dict[str, tuple[int, ...]]  # the settings that `reuse` changes, one at a time
     components: int = 64
@@ -46,6 +47,7 @@ SIZES: dict[Scale, Size] = {
         net={"hidden": (64, 64), "steps": 800, "rewind": 50, "rounds": 5, "fraction": 0.45, "held_out": 500, **SHORT},
         top=20,
         per_class=100,
+        cavity={"leaves": 100, "images": 100},
         samples=2_000,
         varied={"images": (1_000, 200), "steps": (200,)},
         components=16,
@@ -59,6 +61,7 @@ SIZES: dict[Scale, Size] = {
         net={"hidden": (256, 256), "steps": 5_000, "rewind": 200, **SHORT},
         top=40,
         per_class=500,
+        cavity={"leaves": 2_000, "images": 1_000},
         samples=10_000,
         varied={
             "images": (50_000, 10_000, 1_000),
@@ -73,6 +76,7 @@ SIZES: dict[Scale, Size] = {
         net={},
         top=120,
         per_class=50,  # all that ImageNet32 has
+        cavity={"leaves": 2_000, "images": 50},
         samples=50_000,
         varied={"images": (100_000, 10_000), "classes": (2, 100), "steps": (10_000,), "width": (256,)},
         scored=50,
