@@ -15,7 +15,7 @@ COLUMNS = {
     "fig1": ["width", "lonely", "selectivity"],
     "fig3": ["width"],
     "fig4": ["width", "kurtosis"],
-    "fig5": ["exact"],
+    "fig5": ["corrected", "exact"],
     "figS3": ["kurtosis"],
     "hypothesis": ["width", "kurtosis"],
     "reuse": ["imp", "oneshot", "random"],

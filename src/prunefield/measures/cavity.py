@@ -9,10 +9,12 @@ import torch
 from torch import Tensor
 
 from prunefield.core.errors import UsageError, unknown
+from prunefield.measures.cavity_halves import Halves
 from prunefield.measures.cavity_kernels import add_weights, combine_moments
 
-Column = Literal["exact", "of_mean", "first"]
-COLUMNS: tuple[Column, ...] = ("exact", "of_mean", "first")
+Column = Literal["exact", "of_mean", "first", "corrected", "corrected_mean"]
+COLUMNS: tuple[Column, ...] = ("exact", "of_mean", "first", "corrected", "corrected_mean")
+WHOLE = COLUMNS[:3]  # computed from whole classes; the others from halves of them
 UNITS, INPUTS = 256, 1024  # size of a tile, so that moments are combined while they are in the cache
 ROOM = 6_000  # images whose powers are held in memory at all inputs of a tile
 THIN, FEW = 0.1, 16  # below this density or number per unit, weights are taken one by one, in float64
@@ -31,8 +33,10 @@ def score_weights(
 
     The sign is + where kurt λ_i > 3, else −. Weights (units, inputs), images (n, inputs) and their classes (n,);
     without classes all images are pooled. `exact` is eq. 5 in each class, averaged over classes; `of_mean` is eq. 5 of
-    the kurtosis averaged over classes; `first` is the first order of `exact` in the weight. Each is (units, inputs) in
-    float64, NaN where a weight is pruned or has no score in any class. `excluded` (always returned) counts the classes
+    the kurtosis averaged over classes; `first` is the first order of `exact` in the weight. `corrected` and
+    `corrected_mean` are `exact` and `of_mean` without their bias for few images: each class is divided into halves, and
+    the sign comes from the half that the change does not come from (see `Halves`). Each is (units, inputs) in float64,
+    NaN where a weight is pruned or has no score in any class. `excluded` (always returned) counts the classes
     in which a kept weight has no score because its unit has no variance, or none without this weight.
 
     Nothing is recomputed for single weights: with u = λ/σ, v = x/s centred within a class, a = W_ij s_j/σ_i, κ =
@@ -61,24 +65,34 @@ def score_weights(
     # One by one is faster at low density. And if a unit has few weights left, each carries much of the variance, so
     # 1 + δ₂ may be small and float32 is too coarse.
     weight = torch.where(kept, weight, 0).to(torch.float64 if thin else weight.dtype).contiguous()
-    sums = _Sums(columns, *weight.shape)
-    for rows, bounds in _group_classes(x, torch.zeros(len(x), dtype=torch.long) if y is None else y):
-        group = _Group(weight, x, rows, bounds)
-        sums.kurtosis.append(group.kurtosis)
-        sums.flat.append(group.inverse == 0)
-        for places in _slices(weight.shape[1], max(64, min(INPUTS, INPUTS * ROOM // len(rows)))):
-            (_add_thin if thin else _add_dense)(sums, weight, kept, group, places)
-    return sums.scores(kept)
+    y = torch.zeros(len(x), dtype=torch.long) if y is None else y
+    found: dict[str, Tensor] = {}
+    for sums in (_Sums(columns, *weight.shape), *([Halves(*weight.shape)] if set(columns) - set(WHOLE) else [])):
+        for rows, bounds in _group_classes(x, y, sums.parts):
+            group = _Group(weight, x, rows, bounds)
+            sums.take(group)
+            for places in _slices(weight.shape[1], max(64, min(INPUTS, INPUTS * ROOM // len(rows)))):
+                (_add_thin if thin else _add_dense)(sums, weight, kept, group, places)
+        found |= sums.scores(kept)
+    return {name: found[name] for name in (*columns, "excluded")}
 
 
 class _Sums:
     """Sums over classes: the scores of every weight, and the number and kurtosis of excluded classes."""
 
+    parts = 1  # of a class
+    places = (((0, 1, 2), (0, 1)),)  # for each part, the arrays of `all` and of `lost` to which a kernel adds
+
     def __init__(self, columns: Sequence[Column], units: int, inputs: int) -> None:
-        self.columns = columns
-        self.all = [np.zeros((units, inputs) if column in columns else (0, 0)) for column in COLUMNS]
+        self.columns = [column for column in columns if column in WHOLE]
+        self.all = [np.zeros((units, inputs) if column in columns else (0, 0)) for column in WHOLE]
         self.lost = [np.zeros((units, inputs)), np.zeros_like(self.all[1])]
         self.kurtosis, self.flat = [], []
+
+    def take(self, group: "_Group") -> None:
+        self.kurtosis.append(group.kurtosis)
+        self.flat.append(group.inverse == 0)
+        group.factor = torch.where(group.kurtosis > 3, 1.0, -1.0).double()
 
     def scores(self, kept: Tensor) -> dict[str, Tensor]:
         kurtosis, flat = torch.cat(self.kurtosis), torch.cat(self.flat)
@@ -94,17 +108,20 @@ class _Sums:
         for score in (exact, first):
             if score.numel():
                 score.div_(classes)
-        found = dict(zip(COLUMNS, (exact, change, first), strict=True))
+        found = dict(zip(WHOLE, (exact, change, first), strict=True))
         return {name: found[name].masked_fill_(missing, torch.nan) for name in self.columns} | {
             "excluded": excluded.int()
         }
 
 
 class _Group:
-    """Images of whole classes: u = λ/σ (units, n), and per class 1/σ and κ of units, mean and s of inputs.
+    """Images of classes or of halves: u = λ/σ (units, n), and for each 1/σ, κ and a factor of units, mean and s of
+    inputs.
 
     1/σ and s are zero if there is no variance: then a = 0, and removing such an input changes nothing.
     """
+
+    factor: Tensor  # of the change of the kurtosis in the score, (classes, units)
 
     def __init__(self, weight: Tensor, x: Tensor, rows: Tensor, bounds: list[int]) -> None:
         self.x, self.rows, self.dtype = x, rows, weight.dtype
@@ -158,26 +175,27 @@ class _Group:
         return v
 
 
-def _group_classes(x: Tensor, y: Tensor) -> Iterator[tuple[Tensor, list[int]]]:
-    """The positions of the images of as many classes at a time as there is room for, and where classes begin."""
+def _group_classes(x: Tensor, y: Tensor, parts: int) -> Iterator[tuple[Tensor, list[int]]]:
+    """The positions of the images of as many classes at a time as there is room for, and where their parts begin."""
     if len(y) != len(x) or len(x) == 0:
         raise UsageError(f"cavity scores need one label per image, but there are {len(y)} labels and {len(x)} images")
     labels, counts = y.unique(return_counts=True)
-    if int(counts.min()) < LEAST:
+    if int(counts.min()) < parts * LEAST:
         label, n = int(labels[counts.argmin()]), int(counts.min())
+        what = "a kurtosis needs" if parts == 1 else "corrected scores need"
         raise UsageError(
-            f"class {label} has {n} images, but a kurtosis needs at least {LEAST}; use more images or leave this "
-            "class out"
+            f"class {label} has {n} images, but {what} at least {parts * LEAST}; use more images or leave this class "
+            "out"
         )
     order, start, bounds = y.argsort(stable=True), 0, [0]
     for count in [*counts.tolist(), ROOM]:
         if len(bounds) > 1 and bounds[-1] + count > ROOM:
             yield order[start : start + bounds[-1]], bounds
             start, bounds = start + bounds[-1], [0]
-        bounds.append(bounds[-1] + count)
+        bounds += [bounds[-1] + count * part // parts for part in range(1, parts + 1)]
 
 
-def _add_dense(sums: _Sums, weight: Tensor, _: Tensor, group: _Group, places: slice) -> None:
+def _add_dense(sums: _Sums | Halves, weight: Tensor, _: Tensor, group: _Group, places: slice) -> None:
     """Adds some classes for all weights of some inputs, by matrix products, tile by tile."""
     v = group.inputs(places)
     v2 = v.square()
@@ -197,28 +215,26 @@ def _add_dense(sums: _Sums, weight: Tensor, _: Tensor, group: _Group, places: sl
             for out, left, right in zip(outs, (odd, u2, u), (v, v2, v3), strict=True):
                 torch.mm(left[:, span], right[span], out=out)
             pixels = (item[c].numpy() for item in (scale, v4))
-            units = (item[c, rows].numpy() for item in (group.inverse, group.kurtosis))
-            combine_moments(*added, *lost, moments.numpy(), w.numpy(), *pixels, *units, span.stop - span.start)
+            units = (item[c, rows].numpy() for item in (group.inverse, group.kurtosis, group.factor))
+            ours, gone = sums.places[c % sums.parts]
+            outputs = (*(added[k] for k in ours), *(lost[k] for k in gone))
+            combine_moments(*outputs, moments.numpy(), w.numpy(), *pixels, *units, span.stop - span.start)
         for column, part in zip(sums.all, added, strict=True):
             if len(column):
                 column[rows, places] += part
 
 
-def _add_thin(sums: _Sums, weight: Tensor, kept: Tensor, group: _Group, places: slice) -> None:
+def _add_thin(sums: _Sums | Halves, weight: Tensor, kept: Tensor, group: _Group, places: slice) -> None:
     """Adds some classes for only the kept weights of some inputs, one by one."""
-    units, inputs = (part.numpy() for part in torch.nonzero(kept[:, places], as_tuple=True))
-    add_weights(
-        *(item[:, places] for item in (*sums.all, *sums.lost)),
-        units,
-        inputs,
-        group.u.numpy(),
-        group.inputs(places).T.contiguous().numpy(),
-        weight[:, places].contiguous().numpy(),
-        group.bounds,
-        group.scale[:, places].contiguous().numpy(),
-        group.inverse.numpy(),
-        group.kurtosis.numpy(),
-    )
+    chosen = (part.numpy() for part in torch.nonzero(kept[:, places], as_tuple=True))
+    images = (group.u.numpy(), group.inputs(places).T.contiguous().numpy(), weight[:, places].contiguous().numpy())
+    scale = group.scale[:, places].contiguous().numpy()
+    units = (item.numpy() for item in (group.inverse, group.kurtosis, group.factor))
+    given = (*chosen, *images), (group.bounds, scale, *units)
+    for part, (ours, gone) in enumerate(sums.places):
+        outputs = (*(sums.all[k] for k in ours), *(sums.lost[k] for k in gone))
+        classes = np.arange(part, len(group.spans), sums.parts)
+        add_weights(*(item[:, places] for item in outputs), *given[0], classes, *given[1])
 
 
 def _slices(size: int, step: int) -> list[slice]:

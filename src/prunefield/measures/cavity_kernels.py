@@ -29,9 +29,12 @@ def _combine_moments(
     fourth: np.ndarray,
     inverse: np.ndarray,
     kurtosis: np.ndarray,
+    factor: np.ndarray,
     n: int,
 ) -> None:
     """Moments (4·units, inputs) are n times E[uv], E[u³v], E[u²v²], E[uv³]; outputs that are empty are not computed.
+
+    `factor` (units,) is the sign of eq. 5, or what multiplies the change of the kurtosis in `exact` instead.
 
     Each loop writes only one array: otherwise the compiler cannot prove that they do not overlap, and does not
     vectorise.
@@ -47,7 +50,7 @@ def _combine_moments(
         inv, per, kurt = number(inverse[i]), number(1 / (n * kurtosis[i])), number(kurtosis[i])
         uv, u3v, u2v2, uv3 = moments[i], moments[units + i], moments[2 * units + i], moments[3 * units + i]
         w = weight[i]
-        sign = number(1 if kurtosis[i] > 3 else -1)
+        sign = number(factor[i])
         bad = zero  # of the same type as the rest, as a wider one is slower
         for j in range(inputs):
             a = w[j] * scale[j] * inv
@@ -89,16 +92,18 @@ def _add_weights(
     u: np.ndarray,
     v: np.ndarray,
     weight: np.ndarray,
+    classes: np.ndarray,
     bounds: np.ndarray,
     scale: np.ndarray,
     inverse: np.ndarray,
     kurtosis: np.ndarray,
+    factor: np.ndarray,
 ) -> None:
-    """The weights are (units[k], inputs[k]), sorted by unit; u is (units, n) and v (inputs, n)."""
+    """The weights are (units[k], inputs[k]), sorted by unit; u is (units, n) and v (inputs, n); some `classes`."""
     least = np.finfo(weight.dtype).eps * 64
     for k in range(len(units)):
         i, j = units[k], inputs[k]
-        for c in range(len(bounds) - 1):
+        for c in classes:
             if inverse[c, i] == 0:
                 continue
             uv = u3v = u2v2 = uv3 = v4 = u.dtype.type(0)
@@ -112,7 +117,7 @@ def _add_weights(
                 v4 += qq * qq
             n = bounds[c + 1] - bounds[c]
             a = weight[i, j] * scale[c, j] * inverse[c, i]
-            sign = 1.0 if kurtosis[c, i] > 3 else -1.0
+            sign = factor[c, i]
             m11, m31 = uv / n, u3v / (n * kurtosis[c, i])
             d2 = a * (a - 2 * m11)
             d4 = a * (-4 * m31 + a * (6 * u2v2 + a * (-4 * uv3 + a * v4)) / (n * kurtosis[c, i]))

@@ -2,22 +2,23 @@
 
 from collections.abc import Iterator, Mapping
 
-from prunefield.papers import Frame, Scale, gather
+from prunefield.papers import Frame, Scale, gather, rows
 from prunefield.papers._kit import Row
-from prunefield.papers.redman2025._nets import HELD_OUT, kurtoses, make_row
+from prunefield.papers.redman2025._fates import READING, READINGS
+from prunefield.papers.redman2025._nets import SIZES, data_of, list_sizes, make_row, nets
 from prunefield.runs import Result, Run
-from prunefield.runs.cavity import Cavity
+from prunefield.runs.cavity import SCORES, Cavity
 
 CAVITY_CHOICE = (
     "Cavity scores: eq. 5 in each class, then the mean over classes, at θ(rewind)⊙m(n); weights without a score (the "
-    f"last of a unit) are counted and left out; {HELD_OUT}."
+    "last of a unit) are counted and left out; held-out images per class, of a finite set as many as there are: "
+    f"{list_sizes(lambda setting: setting.cavity)}."
 )
-SCORES = ("exact", "of_mean", "pooled", "first")
 
 
 def cavities(scale: Scale) -> list[Run]:
     """The cavity scores of each net."""
-    return [Cavity(of=one.of, per_class=one.per_class) for one in kurtoses(scale)]
+    return [Cavity(of=imp, per_class=SIZES[scale][data_of(imp.task)].cavity) for imp in nets(scale)]
 
 
 def read_groups(results: Mapping[Run, Result]) -> Frame:
@@ -32,3 +33,18 @@ def read_groups(results: Mapping[Run, Result]) -> Frame:
             yield {**row, "survives": row["group"] > run.of.rounds, **share, **scores}
 
     return gather(results, read, Cavity).astype(dict.fromkeys(SCORES, float))
+
+
+def read_next(results: Mapping[Run, Result]) -> Frame:
+    """The scores of the group that is pruned next, by data set, seed and round: `next` for the reading of the claims
+    and `next_<name>` for each other one, and with fates shuffled.
+    """
+    groups = read_groups(results)
+    after = rows(groups[groups["group"] == groups["round"] + 1], by=("fate", "shuffled"))
+    table = after.pivot(index=["data", "seed", "round"], columns="by", values=list(READINGS))
+    return table.set_axis([name_next(*names) for names in table.columns], axis=1).reset_index()
+
+
+def name_next(name: str, by: str = "fate") -> str:
+    """The column of `read_next` that holds a reading."""
+    return "next" + (f"_{name}" if name != READING else "") + ("" if by == "fate" else f"_{by}")

@@ -29,6 +29,7 @@ class Setting:
     net: Mapping[str, Any]  # settings of `imp`
     top: int  # the most connected units, whose widths are averaged
     per_class: int  # held-out images of each class
+    cavity: int  # the same for cavity scores, whose signs need many; a stream has as many as one wants
     samples: int  # images for ICA and PCA
     components: int = 64
     scored: int = 500  # training images of each class that greedy pruning scores with
@@ -48,6 +49,7 @@ SMOKE = partial(
     net={"hidden": (64, 64), "steps": 800, "rewind": 50, "rounds": 5, "fraction": 0.45, "held_out": 500, **SHORT},
     top=20,
     per_class=100,
+    cavity=100,
     samples=2_000,
     components=16,
     scored=400,
@@ -63,6 +65,7 @@ CROPS = partial(  # crops of Tiny ImageNet, which has 50 held-out images of each
     task=TinyImagenet(side=32, crops=True),
     top=120,
     per_class=50,
+    cavity=50,
     samples=10_000,
     scored=50,
     control_seeds=1,
@@ -75,15 +78,15 @@ SIZES: dict[Scale, dict[str, Setting]] = {
         "images": SMOKE(task=Photos(side=16, rows=2, columns=3)),
     },
     "laptop": {
-        "leaves": LAPTOP(task=Leaves()),
-        "images": LAPTOP(task=Cifar10()),
+        "leaves": LAPTOP(task=Leaves(), cavity=2_000),
+        "images": LAPTOP(task=Cifar10(), cavity=1_000),
         "tiny-imagenet": CROPS(net=QUARTER),
     },
     "night": {
         "tiny-imagenet": CROPS(net={}),
-        "leaves": PAPER(task=Leaves(), per_class=500, samples=10_000, scored=500, seeds=1, control_seeds=1),
+        "leaves": PAPER(task=Leaves(), per_class=500, cavity=500, samples=10_000, scored=500, seeds=1, control_seeds=1),
     },
-    "paper": {"leaves": PAPER(task=Leaves()), "images": PAPER(task=Imagenet32())},
+    "paper": {"leaves": PAPER(task=Leaves(), cavity=2_000), "images": PAPER(task=Imagenet32(), cavity=50)},
 }
 SCALES: tuple[Scale, ...] = tuple(SIZES)
 KINDS = {type(setting.task): data for size in SIZES.values() for data, setting in size.items()}

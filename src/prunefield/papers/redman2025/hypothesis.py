@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 
 import pandas
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prunefield.measures.pictures import show
 from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge, numbers, replace_rows, rows
-from prunefield.papers._kit import BLACK, GREY, VERMILION, Row
-from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities, read_groups
+from prunefield.papers._kit import Row
+from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities, name_next, read_next
 from prunefield.papers.redman2025._curves import (
     LOCAL,
     at_end,
@@ -20,6 +19,8 @@ from prunefield.papers.redman2025._curves import (
     judge_clone_width,
     judge_kurtosis_gap,
 )
+from prunefield.papers.redman2025._evidence import draw_evidence
+from prunefield.papers.redman2025._fates import READING_CHOICE, READINGS, judge_readings
 from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table, trace_curves
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals
 from prunefield.papers.redman2025._nets import (
@@ -36,7 +37,7 @@ from prunefield.papers.redman2025._nets import (
     nets,
     widths,
 )
-from prunefield.papers.redman2025._pictures import COLOURS, LABELS, data_in, draw_methods, fit_height
+from prunefield.papers.redman2025._pictures import COLOURS, LABELS, data_in, fit_height
 from prunefield.runs import Result, Run
 from prunefield.runs.greedy import Greedy, read_fields
 from prunefield.runs.imp import METHODS
@@ -51,6 +52,7 @@ COLUMNS = {
     Kurtosis: {"method": "method", "kurtosis": "within"},
     Greedy: {"density": "density", "width": "median_x_top", "kurtosis": "within", "own": "scored"},
 }
+NEXT = {name_next(name, by): score for name in READINGS for by, score in (("fate", 0.3), ("shuffled", -0.02))}
 KEYS = ["data", "inputs", "seed", "method", "round"]
 
 
@@ -68,6 +70,11 @@ def greedy_as_random(table: Frame) -> Frame:
     return table
 
 
+def next_as_shuffled(table: Frame) -> Frame:
+    """The null: scores that do not depend on when a weight is pruned."""
+    return table.assign(**{name_next(name): table[name_next(name, "shuffled")] for name in READINGS})
+
+
 class Hypothesis(Item):
     """H*: IMP finds local fields by maximally raising the kurtosis of pre-activations (redman2025, Sec. 1, 3 and 4)."""
 
@@ -77,6 +84,7 @@ class Hypothesis(Item):
     open_choices = (
         *SHARED_CHOICES,
         CAVITY_CHOICE,
+        READING_CHOICE,
         "The paper calls a search for the best weights infeasible. Greedy pruning does what H* says that IMP does: "
         "at θ(rewind)⊙m(n) it removes as many first-layer weights as IMP, those with the highest scores. It "
         "maximises the kurtosis itself, with 20 scoring passes in all (greedy), or eq. 5, which lowers a kurtosis "
@@ -106,9 +114,7 @@ class Hypothesis(Item):
             more = {"inputs": inputs_of(run.of.task)} | ({"method": GOALS[run.goal]} if isinstance(run, Greedy) else {})
             return [make_row(run.of, record, "round", **COLUMNS[type(run)]) | more for record in result.records]
 
-        groups = read_groups(results).assign(method="imp", inputs="data")
-        after = groups[groups["group"] == groups["round"] + 1].pivot(index=KEYS, columns="by", values="exact")
-        after = after[["fate", "shuffled"]].set_axis(["next", "next_shuffled"], axis=1).reset_index()
+        after = read_next(results).assign(method="imp", inputs="data")
         parts = [gather(results, read, kind) for kind in (Widths, Kurtosis, Greedy)]
         table = pandas.concat([*parts, after]).groupby(KEYS, as_index=False).first()
         return add_intervals(table, ("width", "kurtosis"), ("data", "inputs", "method", "round"))
@@ -119,7 +125,7 @@ class Hypothesis(Item):
         def fill(case: Case) -> Case:
             found = trace_curves(case)
             scored = (case["inputs"], case["method"]) == ("data", "imp") and case["round"] < ROUNDS
-            return found | {"own": found["kurtosis"]} | ({"next": 0.3, "next_shuffled": -0.02} if scored else {})
+            return found | {"own": found["kurtosis"]} | (NEXT if scored else {})
 
         return fill_table(fill, inputs=("data", "clone"), method=(*METHODS, *GOALS.values()), round=range(ROUNDS + 1))
 
@@ -158,16 +164,19 @@ class Hypothesis(Item):
         "(c) IMP removes weights precisely when their removal raises the non-Gaussianity",
         at="Sec. 1 and 3.3, Fig. 5C",
         expect="the next group's mean cavity score is positive in every round and seed",
-        null=lambda table: table.assign(next=table["next_shuffled"]),  # does not depend on when a weight is pruned
+        null=next_as_shuffled,
     )
     def next_is_positive(table: Frame) -> Verdict:
         imp = rows(table, inputs="data", method="imp").dropna(subset=["next"])
         if imp.empty:  # random masks have no fates
             return judge(False, "0 scores", 1)
-        scores = numbers(imp, "next")
-        good = (scores > 0).sum()
-        observed = f"{good} of {scores.size} (rounds × seeds) are positive, mean {scores.mean():+.4f}"
-        return judge(good == scores.size, observed, scores.size, f"fates shuffled: {imp['next_shuffled'].mean():+.4f}")
+
+        def measure(name: str) -> tuple[bool, str]:
+            scores, chance = (numbers(imp, name_next(name, by)) for by in ("fate", "shuffled"))
+            good, means = (scores > 0).sum(), f"{scores.mean():+.4f}, fates shuffled {chance.mean():+.4f}"
+            return bool(good == scores.size), f"{good} of {scores.size} positive, mean {means}"
+
+        return judge_readings(measure, len(imp))
 
     @claim_on_nets(
         "(d) IMP increases the kurtosis maximally",
@@ -217,30 +226,7 @@ class Hypothesis(Item):
         greedy = [run for run in results if isinstance(run, Greedy) and run.of.seed == 0]
         for place, data in enumerate(names):
             panels = [figure.add_subplot(grid[2 * place, column]) for column in range(4)]
-            draw_panels(panels, rows(table, data=data), data)
+            draw_evidence(panels, rows(table, data=data), data)
             for column, run in enumerate(run for run in greedy if data_of(run.of.task) == data):
                 axes, method = figure.add_subplot(grid[2 * place + 1, 2 * column : 2 * column + 2]), GOALS[run.goal]
                 show(axes, read_fields(run, results[run])[:45], 15, f"last masks, {LABELS[method]}", COLOURS[method])
-
-
-def draw_panels(panels: list[Axes], table: Frame, data: str) -> None:
-    part, methods, (width, kurtosis, both, after) = rows(table, inputs="data"), (*METHODS, *GOALS.values()), panels
-    draw_methods(width, part, "width", methods, markersize=3)
-    draw_methods(kurtosis, part, "kurtosis", methods, markersize=3)
-    for method in methods:
-        means = [curve(part, method, name).mean(axis=1) for name in ("kurtosis", "width")]
-        both.plot(*means, "o-", color=COLOURS[method], markersize=3)
-    means = [curve(rows(table, inputs="clone"), "imp", name).mean(axis=1) for name in ("density", "width")]
-    width.plot(*means, "--", color=BLACK, label="IMP on the clone")
-    imp = rows(part, method="imp")
-    for name, colour in (("next", BLACK), ("next_shuffled", VERMILION)):
-        after.plot(imp["round"], imp[name], "o", color=colour, label=name.replace("_", ", "), markersize=3)
-    after.axhline(0, color=GREY, linewidth=0.6)
-    width.set_ylim(bottom=0)
-    both.set_xlabel("kurtosis")
-    after.set_xlabel("after n rounds")
-    titles = (f"{data}: width", "kurtosis", "width against kurtosis", "N_W · score of the next")
-    for axes, title in zip(panels, titles, strict=True):
-        axes.set_title(title, loc="left", fontweight="bold")
-    for axes in (width, after):
-        axes.legend(fontsize=6)
