@@ -8,31 +8,69 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# Okabe and Ito's palette: the colour-blind can tell them apart, and none is as light as paper.
+BLACK, BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, GREY = (
+    "#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#777777",
+)  # fmt: skip
+PALETTE = (BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, BLACK)  # for lines that are only counted
+SEQUENCE = "viridis"  # for times, rounds and other ordered values
+
 # The same figure gives the same file: no date, and identifiers that do not depend on chance.
 STYLE: dict[Any, Any] = {
     "text.parse_math": False,  # names of layers are not formulas
     "svg.fonttype": "none",
     "svg.hashsalt": "prunefield",
     "pdf.fonttype": 42,
-    "font.size": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "axes.titlesize": "medium",
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "figure.titlesize": "medium",
     "legend.frameon": False,
+    "legend.fontsize": "small",
+    "legend.title_fontsize": "small",
+    "xtick.labelsize": "small",
+    "ytick.labelsize": "small",
+    "image.cmap": SEQUENCE,
+    "boxplot.medianprops.color": VERMILION,
+    "boxplot.medianprops.linewidth": 1.5,
+    "boxplot.flierprops.markersize": 3,
 }
+SMALLEST, LARGEST = 8.0, 12.5  # points of the text
+FOOTER = 0.22  # inches
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def make_figure(draw: "Callable[[Figure], None]", size: tuple[float, float]) -> "Figure":
-    """A figure of a size in inches, with what `draw` puts into it; notebooks show it, with pyplot or without."""
+def make_figure(draw: "Callable[[Figure], None]", size: tuple[float, float], footer: str = "") -> "Figure":
+    """A figure of a size in inches, with what `draw` puts into it; notebooks show it, with pyplot or without.
+
+    Wide figures have larger text, so that it can be read when they are shown at half a page. `footer` is a line below
+    everything, which says what the figure shows wherever it is copied to.
+    """
     import matplotlib
+    from cycler import cycler
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE):
+    points = min(max(SMALLEST, size[0]), LARGEST)
+    with matplotlib.rc_context({**STYLE, "font.size": points, "axes.prop_cycle": cycler(color=PALETTE)}):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         _write_out_powers(figure)
+        if footer:
+            _add_footer(figure, footer)
     setattr(figure, "_repr_png_", partial(encode_figure, figure, "png"))  # noqa: B010 - an attribute that Figure does not declare
     return figure
+
+
+def _add_footer(figure: "Figure", text: str) -> None:
+    """A line of small text in a strip that is added below the figure."""
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + FOOTER)
+    share = FOOTER / (height + FOOTER)
+    if engine := figure.get_layout_engine():
+        engine.set(rect=(0, share, 1, 1 - share))
+    figure.text(0.004, 0.25 * share, text, color=GREY, fontsize=min(8.0, 0.8 * width), va="bottom")
 
 
 def _write_out_powers(figure: "Figure") -> None:

@@ -55,7 +55,8 @@ class Claim:
 
     `null` turns the table into one without the effect (random masks, a Gaussian, shuffled labels); the same check must
     fail on it, or it proves nothing. `decided_at` is the smallest scale whose settings can decide the claim; below it
-    the verdict is `not testable at this scale`, with the value that was observed.
+    the verdict is `not testable at this scale`, with the value that was observed. `highlight` marks a claim that a
+    newcomer should see first, whatever its verdict.
     """
 
     text: str
@@ -64,6 +65,7 @@ class Claim:
     check: Check
     null: Null | None = None
     decided_at: Scale = "smoke"
+    highlight: bool = False
 
     def judge(self, table: Frame, scale: Scale) -> Verdict:
         """The verdict on a table made at a scale."""
@@ -91,6 +93,7 @@ def claim(
     decided_at: Scale = "smoke",
     each: Sequence[Mapping[str, Any]] = (),
     per: Mapping[str, Sequence[str]] | None = None,
+    highlight: bool = False,
 ) -> Callable[[Check], Claims]:
     """Turns the check `(table) -> Verdict` below it, in the body of an item, into a claim.
 
@@ -113,7 +116,7 @@ def claim(
             texts = [part.format(**words) if words else part for part in (text, at, expect)]
             bound = partial(check, **words) if words else check
             rest = (case.get("null", null), case.get("decided_at", decided_at))
-            found.append(Claim(texts[0], texts[1], texts[2], bound, *rest))
+            found.append(Claim(texts[0], texts[1], texts[2], bound, *rest, highlight))
         ((column, names),) = per.items() if per else ((None, ()),)
         return Claims(_restrict(one, column, name) for one in found for name in names) if column else Claims(found)
 
