@@ -1,11 +1,12 @@
 """Figures: one style for all of them, and their files, SVG and PDF with editable text."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Okabe and Ito's palette: the colour-blind can tell them apart, and none is as light as paper.
@@ -24,7 +25,6 @@ STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlesize": "medium",
-    "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "figure.titlesize": "medium",
     "legend.frameon": False,
@@ -70,36 +70,56 @@ def _add_footer(figure: "Figure", text: str) -> None:
     share = FOOTER / (height + FOOTER)
     if engine := figure.get_layout_engine():
         engine.set(rect=(0, share, 1, 1 - share))
-    figure.text(0.004, 0.25 * share, text, color=GREY, fontsize=min(8.0, 0.8 * width), va="bottom")
+    figure.text(0.004, 0.25 * share, text, color=GREY, fontsize=min(8.0, 4 + 0.45 * width), va="bottom")
+
+
+def pick_shade(place: int, count: int) -> Any:
+    """The colour of one of `count` ordered values, from dark to light; none is as light as paper."""
+    from matplotlib import colormaps
+
+    return colormaps[SEQUENCE](0.9 * place / max(1, count - 1))
+
+
+def draw_boxes(axes: "Axes", groups: Sequence[Any], names: Sequence[str]) -> None:
+    """A box for each group of values, the whiskers from their 5th to their 95th percentile; the axes say so."""
+    axes.boxplot(groups, whis=(5, 95), showfliers=False, tick_labels=list(names))
+    axes.set_title("box: quartiles and median; whiskers: 5 to 95 %", loc="right", fontsize="small", color=GREY)
 
 
 def _write_out_powers(figure: "Figure") -> None:
-    """Powers of ten on logarithmic axes as characters: their usual labels are formulas, which STYLE turns off."""
+    """Powers of ten on logarithmic axes as characters: their usual labels are formulas, which STYLE turns off.
+
+    Where an axis spans most of a decade or more, only 2 and 5 are labelled between the powers: others would overlap.
+    """
+    from math import log10
+
     from matplotlib.ticker import FuncFormatter, LogFormatter
 
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(map(abs, axis.get_view_interval()))
+            is_wide = low > 0 and log10(high / low) > 0.9
             for get, put in (
                 (axis.get_major_formatter, axis.set_major_formatter),
                 (axis.get_minor_formatter, axis.set_minor_formatter),
             ):
                 if isinstance(usual := get(), LogFormatter):
-                    shown = FuncFormatter(partial(_show_power, usual))
+                    shown = FuncFormatter(partial(_show_power, usual, is_wide=is_wide))
                     shown.set_locs = usual.set_locs  # it decides from all ticks which of them have room for a label
                     put(shown)
 
 
-def _show_power(usual: Any, value: float, place: int | None = None) -> str:
-    """The label of a tick, if `usual` gives it one.
+def _show_power(usual: Any, value: float, place: int | None = None, *, is_wide: bool = False) -> str:
+    """The label of a tick, if `usual` gives it one; on a wide axis only if it begins with 1, 2 or 5.
 
-    >>> _show_power(lambda value, place: "$10^{-3}$", 1e-3), _show_power(lambda value, place: "", 2e-3)
-    ('10⁻³', '')
+    >>> _show_power(lambda value, place: "$10^{-4}$", 1e-4), _show_power(lambda value, place: "", 2e-3)
+    ('10⁻⁴', '')
     """
-    if not usual(value, place):
-        return ""
-    if not value or 0.01 <= abs(value) < 10_000:
-        return f"{value:g}".replace("-", "−")
     digits, _, power = f"{value:e}".partition("e")
+    if not usual(value, place) or (is_wide and digits.strip("-")[0] not in "125"):
+        return ""
+    if not value or 0.001 <= abs(value) < 10_000:
+        return f"{value:g}".replace("-", "−")
     factor = "" if float(digits) in (1.0, -1.0) else f"{abs(float(digits)):g}·"
     return f"{'−' if value < 0 else ''}{factor}10{str(int(power)).translate(SUPERSCRIPTS)}"
 

@@ -100,13 +100,17 @@ def find_seeds(settings: Any) -> set[int]:
 def show_seeds(seeds: set[int]) -> str:
     """Seeds as a person says them.
 
-    >>> show_seeds({0}), show_seeds({0, 1, 2}), show_seeds({0, 3}), show_seeds(set())
-    ('seed 0', 'seeds 0 to 2', 'seeds 0, 3', 'no seed')
+    >>> show_seeds({0}), show_seeds({0, 1, 2, 7, 42, 43}), show_seeds(set())
+    ('seed 0', 'seeds 0 to 2, 7, 42, 43', 'no seed')
     """
-    ordered = sorted(seeds)
-    if len(ordered) > 2 and ordered == list(range(ordered[0], ordered[-1] + 1)):
-        return f"seeds {ordered[0]} to {ordered[-1]}"
-    return f"seed{'s' * (len(ordered) > 1)} {', '.join(map(str, ordered))}" if ordered else "no seed"
+    parts: list[list[int]] = []
+    for seed in sorted(seeds):
+        if parts and parts[-1][-1] == seed - 1:
+            parts[-1].append(seed)
+        else:
+            parts.append([seed])
+    shown = [f"{part[0]} to {part[-1]}" if len(part) > 2 else ", ".join(map(str, part)) for part in parts]
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(shown)}" if seeds else "no seed"
 
 
 def find_items(names: list[str] | tuple[str, ...] = ()) -> list[Item]:
