@@ -80,6 +80,12 @@ def pick_shade(place: int, count: int) -> Any:
     return colormaps[SEQUENCE](0.9 * place / max(1, count - 1))
 
 
+def letter_panels(panels: Sequence["Axes"]) -> None:
+    """A, B, C … before the title of each panel, in order: no letter occurs twice."""
+    for axes, letter in zip(panels, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", strict=False):
+        axes.set_title(f"{letter}  {axes.get_title(loc='left')}".rstrip(), fontweight="bold")
+
+
 def draw_boxes(axes: "Axes", groups: Sequence[Any], names: Sequence[str]) -> None:
     """A box for each group of values, the whiskers from their 5th to their 95th percentile; the axes say so."""
     axes.boxplot(groups, whis=(5, 95), showfliers=False, tick_labels=list(names))

@@ -137,6 +137,7 @@ class Section4_2(Item):
             axes.axhline(MATCHED / TRIED, color=BLACK, linewidth=1, linestyle=":", label=printed)
             axes.set_xticks(sorted(set(table["batch"])), [f"{batch:,}" for batch in sorted(set(table["batch"]))])
             axes.set(xscale="log", ylim=(0, 1.02), title=model, xlabel="batch")
+            axes.set_xlim(table["batch"].min() / 2, table["batch"].max() * 2)
         for axes in figure.axes:
             axes.minorticks_off()
         figure.axes[0].set_ylabel("share of initialisations whose peaks agree")
