@@ -7,9 +7,8 @@ BIN := .venv/bin
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-demo: .venv/ready  ## reproduce all papers at smoke scale, print the ledger, write the report
-	$(BIN)/prunefield reproduce --scale smoke
-	$(BIN)/prunefield report
+demo: .venv/ready  ## reproduce all papers at smoke scale, say what holds, write the page
+	@$(BIN)/prunefield reproduce --scale smoke --report
 
 test: .venv/ready  ## all tests but the slow ones, at most 10 minutes on 2 cores
 	$(BIN)/python -m pytest -m "not slow" -n 2

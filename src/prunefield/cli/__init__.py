@@ -82,12 +82,10 @@ def call_verb(argv: list[str]) -> int:
         return 0
     if first not in verbs:
         raise unknown("command", first, verbs)
-    from prunefield.cli.options import Parser, reserve_stdout
+    from prunefield.cli.options import make_parser, reserve_stdout
 
     verb = import_module(verbs[first])
-    parser = Parser(prog=f"prunefield {first}", description=verb.__doc__)
-    verb.add_options(parser)
-    args = parser.parse_args(argv[1:])
+    args = make_parser(first, verb).parse_args(argv[1:])
     with reserve_stdout() if getattr(args, "json", False) else nullcontext():
         return verb.execute(args)
 

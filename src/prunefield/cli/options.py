@@ -5,11 +5,13 @@ import math
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
+from prunefield.cli.documents import VERSION
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.files import default_store
 from prunefield.core.names import modules
@@ -20,12 +22,36 @@ if TYPE_CHECKING:
 
 
 class Parser(ArgumentParser):
-    """An argument parser whose errors are ours, one line each, and whose numbers and paths are sensible."""
+    """An argument parser whose errors are ours, one line each, and whose numbers and paths are sensible.
 
-    def __init__(self, **settings: Any) -> None:
+    Its help begins with what the command does and ends with `examples`, which are commands and what they do.
+    """
+
+    def __init__(self, *, examples: Mapping[str, str] | None = None, **settings: Any) -> None:
+        self.examples = examples or {}
         super().__init__(**settings, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False)
         for kind, read in ((int, _read_whole), (float, _read_real), (Path, _read_path)):
             self.register("type", kind, read)
+
+    def format_help(self) -> str:
+        from prunefield.core.terminal import find_width, wrap_lines
+
+        width = find_width() or 100
+        parts, epilog = [], self.epilog or ""
+        for paragraph in (self.description or "").strip().split("\n\n"):
+            is_code = paragraph.startswith(" ")
+            parts += [*(paragraph.splitlines() if is_code else wrap_lines(" ".join(paragraph.split()), width)), ""]
+        self.description = self.epilog = None
+        parts.append(super().format_help().rstrip())
+        if self.examples:
+            parts += ["", "examples:"]
+            longest = max(map(len, self.examples))
+            for command, what in self.examples.items():
+                is_short = longest + 4 + max(map(len, self.examples.values())) <= width
+                parts += [f"  {command:<{longest}}  {what}"] if is_short else [f"  {command}", f"      {what}"]
+        for line in epilog.splitlines():
+            parts += ["", *wrap_lines(line, width, rest="  ")]
+        return "\n".join(parts) + "\n"
 
     def error(self, message: str) -> NoReturn:
         prefix = "unrecognized arguments: "
@@ -36,6 +62,13 @@ class Parser(ArgumentParser):
                 raise UsageError(f"unknown argument {got!r}: the folder of results is chosen with --store DIR")
             raise unknown("argument", got, options)
         raise UsageError(f"{message} (see: {self.prog} --help)")
+
+
+def make_parser(name: str, verb: ModuleType) -> Parser:
+    """The parser of a verb, from its file."""
+    parser = Parser(prog=f"prunefield {name}", description=verb.__doc__, examples=getattr(verb, "EXAMPLES", None))
+    verb.add_options(parser)
+    return parser
 
 
 def _read_whole(text: str) -> int:
@@ -71,8 +104,13 @@ def add_json(parser: ArgumentParser) -> None:
 
 def add_items(parser: ArgumentParser) -> None:
     """Names of items, which the help lists."""
-    names = " ".join(modules("papers"))
-    parser.add_argument("items", nargs="*", metavar="ITEM", help=f"a paper or one of its items [default: all]: {names}")
+    parser.add_argument(
+        "items", nargs="*", metavar="ITEM", help="a paper or one of its items, as in redman2025/fig4 [default: all]"
+    )
+    papers: dict[str, list[str]] = {}
+    for name in modules("papers"):
+        papers.setdefault(name.partition("/")[0], []).append(name)
+    parser.epilog = "\n".join(f"{paper}: {', '.join(names)}" for paper, names in papers.items())
 
 
 def parse_shape(text: str) -> tuple[int, ...]:
@@ -153,8 +191,12 @@ def reserve_stdout() -> Iterator[None]:
             document.close()
 
 
-def print_json(document: Any) -> None:
-    """Prints one JSON document on stdout; numbers that are not finite are null."""
+def print_json(document: dict[str, Any]) -> None:
+    """Prints the JSON document of a command on stdout, with its version; numbers that are not finite are null.
+
+    Its keys are described in `cli/documents.py`.
+    """
+    document = {"version": VERSION, **document}
     try:
         text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     except ValueError:
@@ -179,10 +221,38 @@ def print_plan(args: Namespace, plan: "Plan") -> int:
     if args.json:
         print_json(plan.as_json())
         return 0
+    columns = (*RUN_COLUMNS, "state", "one core")
     rows = [
-        (run.folder, plan.state(run), f"{show_duration(step.seconds)}{' *' * bool(step.learnt)}")
-        for run, step in plan.estimates.items()
+        (*describe_run(row), row["state"], f"{show_duration(row['seconds'])}{' *' * bool(row['learnt'])}")
+        for row in plan.describe()
     ]
-    show_table(("run", "state", "one core"), rows)
+    show_table(*drop_empty(columns, rows))
     print("\n".join((plan.title, *(f"* {note}" for note in plan.notes()))))
     return 0
+
+
+RUN_COLUMNS = ("run", "seed", "what varies", "item", "date", "size")
+
+
+def describe_run(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The cells of a run (`Plan.describe`, `describe_runs`) for RUN_COLUMNS; its kind is the beginning of its name."""
+    from prunefield.core.sizes import show_bytes
+    from prunefield.core.terminal import find_width, shorten
+
+    first, *others = row["items"] or ("",)
+    items = first + (f" +{len(others)}" if others else "")
+    size = "" if row["bytes"] is None else show_bytes(row["bytes"])
+    seed = "" if row["seed"] is None else str(row["seed"])
+    width = find_width()
+    varies = row["varies"] if width is None else shorten(row["varies"], max(24, width // 3))
+    return row["run"], seed, varies, items, row["date"] or "", size
+
+
+def drop_empty(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """A table without the columns that have no entry.
+
+    >>> drop_empty(("run", "item"), [("a", ""), ("b", "")])
+    (['run'], [['a'], ['b']])
+    """
+    kept = [place for place in range(len(columns)) if not rows or any(row[place] for row in rows)]
+    return [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]

@@ -5,7 +5,8 @@ The command line prints the line and exits with the error's `status`; users see 
 
 from collections.abc import Iterable, Sequence
 
-MOST = 60  # names in one line
+MOST = 12  # names in one line
+FEW = 8  # names that an error lists although a command shows them all
 
 
 class Error(Exception):
@@ -42,35 +43,52 @@ class PruneWarning(UserWarning):
     """A mask that does not do what its density suggests: an emptied layer, or a constant output."""
 
 
-def find_nearest(got: str, allowed: Iterable[str]) -> str | None:
-    """The allowed name most similar to `got`, if there is one.
+def find_nearest(got: str, allowed: Iterable[str], most: int = 3) -> list[str]:
+    """The allowed names that were probably meant: those that begin like `got`, or else the most similar ones.
 
-    >>> find_nearest("isng", ["ising", "kur"])
-    'ising'
+    What begins after a slash counts as a beginning too, since names of items have their paper in front. Of similar
+    names, those that are clearly less similar than the best one are left out.
+
+    >>> find_nearest("repro", ["report", "reproduce"]), find_nearest("isng", ["ising", "kur"])
+    (['reproduce'], ['ising'])
+    >>> find_nearest("fig1", ["bar2023/fig1", "bar2023/fig2", "redman2025/fig1"])
+    ['bar2023/fig1', 'redman2025/fig1']
     """
-    from difflib import get_close_matches
+    from difflib import SequenceMatcher, get_close_matches
 
-    matches = get_close_matches(got, list(allowed), n=1, cutoff=0.5)
-    return matches[0] if matches else None
+    names = list(dict.fromkeys(allowed))
+    starts = [name for name in names if got and (name.startswith(got) or f"/{got}" in name)]
+    if starts:
+        exact = [name for name in starts if name.rpartition("/")[2] == got]
+        return (exact or starts)[:most]
+    matches = get_close_matches(got, names, n=most, cutoff=0.5)
+    ratios = {name: SequenceMatcher(None, name, got).ratio() for name in matches}
+    return [name for name in matches if ratios[name] > ratios[matches[0]] - 0.05]
 
 
-def unknown(what: str, got: object, allowed: Iterable[str]) -> UsageError:
-    """The error for a name that does not exist.
+def unknown(what: str, got: object, allowed: Iterable[str], see: str = "") -> UsageError:
+    """The error for a name that does not exist; `see` is a command that lists many allowed names.
 
     >>> print(unknown("task", "isng", ["ising", "kur"]))
     unknown task 'isng'; did you mean 'ising'? (allowed: ising, kur)
+    >>> print(unknown("item", "fig9", [f"bar2023/fig{n}" for n in range(30, 60)], see="prunefield list items"))
+    unknown item 'fig9' (30 are allowed; `prunefield list items` shows them)
     """
     names, text = list(allowed), str(got)[:200]
-    match = find_nearest(text, names)
-    hint = f"; did you mean {match!r}?" if match else ""
-    return UsageError(f"unknown {what} {text!r}{hint} (allowed: {list_names(names) or 'none'})")
+    quoted = [repr(name) for name in find_nearest(text, names)]
+    last = f"{', '.join(quoted[:-1])} or {quoted[-1]}" if len(quoted) > 1 else "".join(quoted)
+    hint = f"; did you mean {last}?" if quoted else ""
+    shown = f"allowed: {list_names(names) or 'none'}"
+    if see and len(names) > FEW:
+        shown = f"{len(names)} are allowed; `{see}` shows them"
+    return UsageError(f"unknown {what} {text!r}{hint} ({shown})")
 
 
 def list_names(names: Sequence[str]) -> str:
     """Names with commas, of very many (the layers of a large network) only the first ones.
 
     >>> list_names([str(number) for number in range(100)])[-20:]
-    '58, 59 … and 40 more'
+    '10, 11 … and 88 more'
     """
     more = f" … and {len(names) - MOST} more" if len(names) > MOST else ""
     return f"{', '.join(names[:MOST])}{more}"

@@ -1,12 +1,20 @@
 """Figures: one style for all of them, and their files, SVG and PDF with editable text."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+# Okabe and Ito's palette: the colour-blind can tell them apart, and none is as light as paper.
+BLACK, BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, GREY = (
+    "#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#777777",
+)  # fmt: skip
+PALETTE = (BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, BLACK)  # for lines that are only counted
+SEQUENCE = "viridis"  # for times, rounds and other ordered values
 
 # The same figure gives the same file: no date, and identifiers that do not depend on chance.
 STYLE: dict[Any, Any] = {
@@ -14,54 +22,110 @@ STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "prunefield",
     "pdf.fonttype": 42,
-    "font.size": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "axes.titlesize": "medium",
+    "axes.titlelocation": "left",
+    "figure.titlesize": "medium",
     "legend.frameon": False,
+    "legend.fontsize": "small",
+    "legend.title_fontsize": "small",
+    "xtick.labelsize": "small",
+    "ytick.labelsize": "small",
+    "image.cmap": SEQUENCE,
+    "boxplot.medianprops.color": VERMILION,
+    "boxplot.medianprops.linewidth": 1.5,
+    "boxplot.flierprops.markersize": 3,
 }
+SMALLEST, LARGEST = 8.0, 12.5  # points of the text
+FOOTER = 0.22  # inches
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def make_figure(draw: "Callable[[Figure], None]", size: tuple[float, float]) -> "Figure":
-    """A figure of a size in inches, with what `draw` puts into it; notebooks show it, with pyplot or without."""
+def make_figure(draw: "Callable[[Figure], None]", size: tuple[float, float], footer: str = "") -> "Figure":
+    """A figure of a size in inches, with what `draw` puts into it; notebooks show it, with pyplot or without.
+
+    Wide figures have larger text, so that it can be read when they are shown at half a page. `footer` is a line below
+    everything, which says what the figure shows wherever it is copied to.
+    """
     import matplotlib
+    from cycler import cycler
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE):
+    points = min(max(SMALLEST, size[0]), LARGEST)
+    with matplotlib.rc_context({**STYLE, "font.size": points, "axes.prop_cycle": cycler(color=PALETTE)}):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         _write_out_powers(figure)
+        if footer:
+            _add_footer(figure, footer)
     setattr(figure, "_repr_png_", partial(encode_figure, figure, "png"))  # noqa: B010 - an attribute that Figure does not declare
     return figure
 
 
+def _add_footer(figure: "Figure", text: str) -> None:
+    """A line of small text in a strip that is added below the figure."""
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + FOOTER)
+    share = FOOTER / (height + FOOTER)
+    if engine := figure.get_layout_engine():
+        engine.set(rect=(0, share, 1, 1 - share))
+    figure.text(0.004, 0.25 * share, text, color=GREY, fontsize=min(8.0, 4 + 0.45 * width), va="bottom")
+
+
+def pick_shade(place: int, count: int) -> Any:
+    """The colour of one of `count` ordered values, from dark to light; none is as light as paper."""
+    from matplotlib import colormaps
+
+    return colormaps[SEQUENCE](0.9 * place / max(1, count - 1))
+
+
+def letter_panels(panels: Sequence["Axes"]) -> None:
+    """A, B, C … before the title of each panel, in order: no letter occurs twice."""
+    for axes, letter in zip(panels, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", strict=False):
+        axes.set_title(f"{letter}  {axes.get_title(loc='left')}".rstrip(), fontweight="bold")
+
+
+def draw_boxes(axes: "Axes", groups: Sequence[Any], names: Sequence[str]) -> None:
+    """A box for each group of values, the whiskers from their 5th to their 95th percentile; the axes say so."""
+    axes.boxplot(groups, whis=(5, 95), showfliers=False, tick_labels=list(names))
+    axes.set_title("box: quartiles and median; whiskers: 5 to 95 %", loc="right", fontsize="small", color=GREY)
+
+
 def _write_out_powers(figure: "Figure") -> None:
-    """Powers of ten on logarithmic axes as characters: their usual labels are formulas, which STYLE turns off."""
+    """Powers of ten on logarithmic axes as characters: their usual labels are formulas, which STYLE turns off.
+
+    Where an axis spans most of a decade or more, only 2 and 5 are labelled between the powers: others would overlap.
+    """
+    from math import log10
+
     from matplotlib.ticker import FuncFormatter, LogFormatter
 
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(map(abs, axis.get_view_interval()))
+            is_wide = low > 0 and log10(high / low) > 0.9
             for get, put in (
                 (axis.get_major_formatter, axis.set_major_formatter),
                 (axis.get_minor_formatter, axis.set_minor_formatter),
             ):
                 if isinstance(usual := get(), LogFormatter):
-                    shown = FuncFormatter(partial(_show_power, usual))
+                    shown = FuncFormatter(partial(_show_power, usual, is_wide=is_wide))
                     shown.set_locs = usual.set_locs  # it decides from all ticks which of them have room for a label
                     put(shown)
 
 
-def _show_power(usual: Any, value: float, place: int | None = None) -> str:
-    """The label of a tick, if `usual` gives it one.
+def _show_power(usual: Any, value: float, place: int | None = None, *, is_wide: bool = False) -> str:
+    """The label of a tick, if `usual` gives it one; on a wide axis only if it begins with 1, 2 or 5.
 
-    >>> _show_power(lambda value, place: "$10^{-3}$", 1e-3), _show_power(lambda value, place: "", 2e-3)
-    ('10⁻³', '')
+    >>> _show_power(lambda value, place: "$10^{-4}$", 1e-4), _show_power(lambda value, place: "", 2e-3)
+    ('10⁻⁴', '')
     """
-    if not usual(value, place):
-        return ""
-    if not value or 0.01 <= abs(value) < 10_000:
-        return f"{value:g}".replace("-", "−")
     digits, _, power = f"{value:e}".partition("e")
+    if not usual(value, place) or (is_wide and digits.strip("-")[0] not in "125"):
+        return ""
+    if not value or 0.001 <= abs(value) < 10_000:
+        return f"{value:g}".replace("-", "−")
     factor = "" if float(digits) in (1.0, -1.0) else f"{abs(float(digits)):g}·"
     return f"{'−' if value < 0 else ''}{factor}10{str(int(power)).translate(SUPERSCRIPTS)}"
 

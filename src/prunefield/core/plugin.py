@@ -136,7 +136,8 @@ def find_class(root: type[P], kind: str) -> type[P]:
     """The class of a kind: the one subclass of `root` that its file defines."""
     known = modules(root.family)
     if kind not in known:
-        raise unknown(root.__name__.lower(), kind, [*known, *list_presets(root.family)])
+        allowed = [*known, *list_presets(root.family)]
+        raise unknown(root.__name__.lower(), kind, allowed, see=f"prunefield list {root.family}")
     module = import_module(known[kind])
     classes = [
         item

@@ -1,15 +1,32 @@
-"""What a person reads in the terminal: plain tables on stdout, warnings on stderr."""
+"""What a person reads in the terminal: tables that fit it, plain lines where there is none, warnings on stderr."""
 
+import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from prunefield.core.errors import show_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+NARROWEST = 40  # columns; nothing is laid out for less
+
+
+def find_width() -> int | None:
+    """The columns of standard output: COLUMNS, or those of the terminal; None for a file or a pipe, which has none."""
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal() and int(asked[:6]) > 0:
+        return max(NARROWEST, int(asked[:6]))
+    if not sys.stdout.isatty():
+        return None
+    return max(NARROWEST, shutil.get_terminal_size().columns)
+
 
 def open_console() -> "Console":
-    """Standard output; where it is not a terminal, wide enough that nothing is truncated."""
+    """Standard output as rich writes it, as wide as `find_width` says."""
     from rich.console import Console
 
     class Terminal(Console):
@@ -18,24 +35,59 @@ def open_console() -> "Console":
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
-    return Terminal(force_jupyter=False, width=None if sys.stdout.isatty() else 160)
+    return Terminal(force_jupyter=False, width=find_width() or 160, highlight=False)
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
-    """Prints a plain table."""
+    """Prints a plain table: one line per row in a pipe; in a terminal, cells that are too long are folded."""
+    cells = [[_show_cell(cell) for cell in row] for row in rows]
+    if title:
+        print(title)
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    limit = find_width()
+    if limit is None or sum(widths) + 2 * len(widths) <= limit:
+        print("\n".join(_align(row, widths) for row in ([*columns], *cells)))
+        return
     from rich.markup import escape
     from rich.table import Table
 
-    if title:
-        print(title)
-    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
-    for row in rows:
-        table.add_row(*(escape(_show_cell(cell)) for cell in row))
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    for row in cells:
+        table.add_row(*map(escape, row))
     open_console().print(table)
 
 
+def _align(row: Sequence[str], widths: Sequence[int]) -> str:
+    """
+    >>> _align(["a", "b"], [3, 5])
+    'a    b'
+    """
+    return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
 def _show_cell(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else show_line(str(value))
+
+
+def wrap_lines(text: str, width: int, *, first: str = "", rest: str | None = None) -> list[str]:
+    """A text in lines of at most `width` columns, the first with `first` before it and the others with `rest`.
+
+    >>> wrap_lines("one two three", 10, first="- ")
+    ['- one two', '  three']
+    """
+    indent = " " * len(first) if rest is None else rest
+    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent) or [first.rstrip()]
+
+
+def shorten(text: str, most: int) -> str:
+    """The beginning of a text, at most this many characters.
+
+    >>> shorten("a long text", 7)
+    'a long…'
+    """
+    return text if len(text) <= most else f"{text[: max(0, most - 1)].rstrip(' ,')}…"
 
 
 def show_warning(message: str) -> None:

@@ -4,7 +4,7 @@ import platform
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
@@ -95,19 +95,27 @@ class Pace:
 
 
 class Progress(NamedTuple):
-    """Progress of a plan: estimated seconds and number of runs, done and in all."""
+    """Progress of a plan: estimated seconds and number of runs, done and in all; a run that is under way, if any."""
 
     seconds: float
     all_seconds: float
     runs: int
     all_runs: int
+    now: Run | None = None
 
 
 @contextmanager
-def show_bar(what: str, *, shown: bool = True) -> Iterator[Callable[[Progress], None]]:
-    """A progress bar on stderr for `carry_out`."""
+def show_bar(
+    what: str, *, shown: bool = True, names: Mapping[Run, str] | None = None
+) -> Iterator[Callable[[Progress], None]]:
+    """A progress bar on stderr for `carry_out`, with the name of what is under way: by default its kind."""
+
+    def describe(at: Progress) -> str:
+        name = "" if at.now is None else (names or {}).get(at.now, at.now.kind())
+        return " ".join(filter(None, (f"{at.runs} of {at.all_runs} runs", name)))
+
     with track_progress(what, shown=shown) as tell:
-        yield lambda at: tell(at.seconds, at.all_seconds, f"{at.runs} of {at.all_runs} runs")
+        yield lambda at: tell(at.seconds, at.all_seconds, describe(at))
 
 
 def order_runs(runs: Iterable[Run]) -> list[Run]:
@@ -172,7 +180,9 @@ def carry_out(
         # A run that starts again from an earlier safe point does not move the bar back.
         left = {run: max(behind, folders[run].progress()) for run, behind in left.items()}
         ahead = sum(seconds[run] * (1 - behind) for run, behind in left.items())
-        tell(Progress(total - ahead, total, len(depth) - len(left), len(depth)))
+        # One that has made progress is under way; the others are waiting, so the longest of them is next.
+        now = next((run for run, behind in left.items() if behind > 0), next(iter(left), None))
+        tell(Progress(total - ahead, total, len(depth) - len(left), len(depth), now))
         pace.spent(begin, time.perf_counter())
     return failures
 

@@ -1,7 +1,7 @@
 """Plans: the runs that would be executed, which of them are stored, and the time that the others take."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from prunefield.core.display import Displayed
@@ -9,6 +9,7 @@ from prunefield.core.settings import flatten_settings
 from prunefield.core.terminal import show_duration
 from prunefield.lab.estimates import Estimate, estimate_seconds
 from prunefield.lab.execution import order_runs
+from prunefield.lab.listing import describe_settings, measure_folder
 from prunefield.lab.store import Store
 from prunefield.runs import Run
 
@@ -24,6 +25,8 @@ class Plan(Displayed):
     estimates: dict[Run, Estimate]
     stored: frozenset[Run]
     varying: tuple[str, ...] = ()
+    items: Mapping[Run, Sequence[str]] = field(default_factory=dict)  # those that use each run
+    store: Store | None = None
 
     @property
     def core_hours(self) -> float:
@@ -51,17 +54,20 @@ class Plan(Displayed):
             )
         return DataFrame(rows, columns=["run", "kind", *self.varying, "state", "seconds", "learnt"])
 
+    def describe(self) -> list[dict[str, Any]]:
+        """One row for each run, for people: kind, seed, what varies, items; date and bytes if it is stored."""
+        told = describe_settings([run.settings() for run in self.estimates])
+        rows = []
+        for (run, step), known in zip(self.estimates.items(), told, strict=True):
+            here = self.store is not None and run in self.stored
+            kept = measure_folder(self.store.folder(run)) if here and self.store else {"date": None, "bytes": None}
+            what = {"run": run.folder, "kind": run.kind(), **known, "items": list(self.items.get(run, ())), **kept}
+            rows.append({**what, "state": self.state(run), "seconds": step.seconds, "learnt": step.learnt})
+        return rows
+
     def as_json(self) -> dict[str, Any]:
-        rows = [
-            {
-                "run": run.folder,
-                "state": self.state(run),
-                "seconds": step.seconds,
-                "learnt": step.learnt,
-                "settings": run.settings(),
-            }
-            for run, step in self.estimates.items()
-        ]
+        settings = (run.settings() for run in self.estimates)
+        rows = [{**row, "settings": table} for row, table in zip(self.describe(), settings, strict=True)]
         return {"runs": rows, "core_hours": self.core_hours}
 
     def notes(self) -> Sequence[str]:
@@ -81,9 +87,14 @@ class Plan(Displayed):
 
 
 def make_plan(
-    runs: Iterable[Run], store: Store | None = None, *, varying: Sequence[str] = (), device: str = "cpu"
+    runs: Iterable[Run],
+    store: Store | None = None,
+    *,
+    varying: Sequence[str] = (),
+    items: Mapping[Run, Sequence[str]] | None = None,
+    device: str = "cpu",
 ) -> Plan:
     """The plan of runs and of all that they need, in the order of execution."""
     ordered = order_runs(runs)
     stored = frozenset(run for run in ordered if store is not None and store.folder(run).is_done)
-    return Plan(estimate_seconds(ordered, store, device=device), stored, tuple(varying))
+    return Plan(estimate_seconds(ordered, store, device=device), stored, tuple(varying), items or {}, store)

@@ -24,5 +24,5 @@ def tile(fields: "Tensor", columns: int) -> "np.ndarray":
 def show(axes: "Axes", fields: "Tensor", columns: int, title: str, colour: str = "black") -> None:
     """Draws fields side by side: black is pruned, a colour is the kept channel."""
     axes.imshow(tile(fields, columns), interpolation="nearest")
-    axes.set_title(title, color=colour, fontsize=11)
+    axes.set_title(title, color=colour)
     axes.set_axis_off()

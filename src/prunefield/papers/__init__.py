@@ -56,7 +56,8 @@ class Claim:
     `null` turns the table into one without the effect (random masks, a Gaussian, shuffled labels); the same check must
     fail on it, or it proves nothing. `decided_at` is the smallest scale whose settings can decide the claim; below it
     the verdict is `not testable at this scale`, with the value that was observed. `needs` are values of columns: a
-    table without such rows has nothing to say about the claim, which is then left out.
+    table without such rows has nothing to say about the claim, which is then left out. `highlight` marks a claim that a
+    newcomer should see first, whatever its verdict.
     """
 
     text: str
@@ -66,6 +67,7 @@ class Claim:
     null: Null | None = None
     decided_at: Scale = "smoke"
     needs: Mapping[str, object] = field(default_factory=dict)
+    highlight: bool = False
 
     def concerns(self, table: Frame) -> bool:
         """Whether the table has the rows that the claim is about: not every data set is used at every scale."""
@@ -98,6 +100,7 @@ def claim(
     needs: Mapping[str, object] | None = None,
     each: Sequence[Mapping[str, Any]] = (),
     per: Mapping[str, Sequence[str]] | None = None,
+    highlight: bool = False,
 ) -> Callable[[Check], Claims]:
     """Turns the check `(table) -> Verdict` below it, in the body of an item, into a claim.
 
@@ -121,7 +124,7 @@ def claim(
             texts = [part.format(**words) if words else part for part in (text, at, expect)]
             bound = partial(check, **words) if words else check
             rest = (case.get("null", null), case.get("decided_at", decided_at))
-            found.append(Claim(texts[0], texts[1], texts[2], bound, *rest, needs or {}))
+            found.append(Claim(texts[0], texts[1], texts[2], bound, *rest, needs or {}, highlight))
         ((column, names),) = per.items() if per else ((None, ()),)
         return Claims(_restrict(one, column, name) for one in found for name in names) if column else Claims(found)
 

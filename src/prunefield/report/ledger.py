@@ -36,7 +36,7 @@ class Row:
         return explain_null(self.null.status) if self.null else "–"
 
     def as_json(self) -> dict[str, Any]:
-        claim = {key: getattr(self.claim, key) for key in ("text", "where", "expected", "decided_at")}
+        claim = {key: getattr(self.claim, key) for key in ("text", "where", "expected", "decided_at", "highlight")}
         null = None if self.null is None else asdict(self.null)
         return {"item": self.item, "scale": self.scale, **claim, **asdict(self.verdict), "null": null}
 
@@ -59,9 +59,16 @@ class Finding:
 
     def draw(self) -> "Figure":
         """The drawing; laid out once, so that all files of it are alike."""
-        figure = make_figure(lambda figure: self.item.draw(figure, self.table, self.results), self.item.size)
+        item, table, results = self.item, self.table, self.results
+        figure = make_figure(lambda figure: item.draw(figure, table, results), item.size, self.describe())
         fix_layout(figure)
         return figure
+
+    def describe(self) -> str:
+        """The line below the drawing: item, scale, seeds, and how many runs and rows it rests on."""
+        seeds = show_seeds({seed for run in self.results for seed in find_seeds(run.settings())})
+        counts = f"{len(self.results)} run{'s' * (len(self.results) != 1)}, n = {len(self.table):,} rows"
+        return f"prunefield · {self.name} · {self.scale} scale · {seeds} · {counts}"
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -77,6 +84,36 @@ class Finding:
         return checksum("".join(sorted(result.digest for result in self.results.values())).encode())
 
 
+def find_seeds(settings: Any) -> set[int]:
+    """Every seed anywhere in the settings of a run.
+
+    >>> find_seeds({"seed": 2, "of": {"seed": 0, "task": {"g": 3}}})
+    {0, 2}
+    """
+    if isinstance(settings, list):
+        return {seed for item in settings for seed in find_seeds(item)}
+    if not isinstance(settings, dict):
+        return set()
+    inner = {seed for value in settings.values() for seed in find_seeds(value)}
+    return inner | ({settings["seed"]} if isinstance(settings.get("seed"), int) else set())
+
+
+def show_seeds(seeds: set[int]) -> str:
+    """Seeds as a person says them.
+
+    >>> show_seeds({0}), show_seeds({0, 1, 2, 7, 42, 43}), show_seeds(set())
+    ('seed 0', 'seeds 0 to 2, 7, 42, 43', 'no seed')
+    """
+    parts: list[list[int]] = []
+    for seed in sorted(seeds):
+        if parts and parts[-1][-1] == seed - 1:
+            parts[-1].append(seed)
+        else:
+            parts.append([seed])
+    shown = [f"{part[0]} to {part[-1]}" if len(part) > 2 else ", ".join(map(str, part)) for part in parts]
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(shown)}" if seeds else "no seed"
+
+
 def find_items(names: list[str] | tuple[str, ...] = ()) -> list[Item]:
     """The items with names such as `lufkin2024` (all of a paper) or `redman2025/fig4`; without names, all items."""
     known = list(modules(Item.family))
@@ -85,7 +122,7 @@ def find_items(names: list[str] | tuple[str, ...] = ()) -> list[Item]:
     for name in names or papers:
         found = [other for other in known if name in (other, other.partition("/")[0])]
         if not found:
-            raise unknown("item", name, papers + known)
+            raise unknown("item", name, papers + known, see="prunefield list items")
         chosen += [other for other in found if other not in chosen]
     return [Item.parse(name) for name in chosen]
 

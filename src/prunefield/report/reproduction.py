@@ -1,7 +1,6 @@
 """Reproduction of items: execute their runs, check their claims, write their files, and show what was found."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,21 +9,24 @@ from typing import TYPE_CHECKING, Any
 from prunefield.core.display import Displayed
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.figures import make_figure
+from prunefield.core.progress import track_progress
 from prunefield.engines import Engine, Outcome, choose_engine
 from prunefield.lab.conditions import check_device
-from prunefield.lab.execution import carry_out, show_bar, warn
+from prunefield.lab.execution import carry_out, order_runs, show_bar, warn
+from prunefield.lab.listing import write_owner
 from prunefield.lab.plan import Plan, make_plan
 from prunefield.lab.store import Store, find_store, open_store, read_store
 from prunefield.papers import Item, Scale
 from prunefield.report.drawings import write_item_files
 from prunefield.report.ledger import Finding, check_scale, explain_null, find_items, read_finding
 from prunefield.report.publishing import compare_published, find_published
+from prunefield.report.screen import count_verdicts, show_ledger
+from prunefield.runs import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-COLOURS = {"reproduced": "green", "corrected": "cyan", "not reproduced": "red"}  # of a terminal
 PAINTS = {"reproduced": "#4daf7c", "corrected": "#4c9fc4", "not reproduced": "#d6604d"}
 
 
@@ -128,8 +130,8 @@ def plan_items(
     device: str = "cpu",
 ) -> Plan:
     """What `reproduce` would execute, and the time that it takes."""
-    chosen, checked = find_items(_list_names(names)), check_scale(scale)
-    return make_plan((run for item in chosen for run in item.plan(checked)), find_store(store), device=device)
+    owners = find_owners(find_items(_list_names(names)), check_scale(scale))
+    return make_plan(owners, find_store(store), items=owners, device=device)
 
 
 def read_ledger(
@@ -167,22 +169,38 @@ def reproduce(
     """
     chosen, checked, mapper = find_items(_list_names(names)), check_scale(scale), choose_engine(engine, jobs)
     device, opened = check_device(device), open_store(store)
-    runs = [run for item in chosen for run in item.plan(checked)]
-    with show_bar(f"reproduce, {checked} scale", shown=progress) as tell:
-        failed = carry_out(opened, runs, mapper, device=device, tell=tell, report=report)
+    owners = find_owners(chosen, checked)
+    for item in chosen:
+        own = [run.folder for run in owners if item.kind() in owners[run]]
+        write_owner(opened.root, item.kind(), checked, own)
+    names = {run: items[0] for run, items in owners.items()}
+    with show_bar(f"{checked} scale", shown=progress, names=names) as tell:
+        failed = carry_out(opened, owners, mapper, device=device, tell=tell, report=report)
     failures = {run.folder: reason for run, reason in failed.items()}
     entries: dict[str, dict[str, Any]] = {item.kind(): {} for item in chosen}
-    work = [(str(opened.root.resolve()), name, checked) for name in entries]
-    for outcome in mapper.map(write_item, work):
-        if isinstance(outcome, Outcome):
-            name = work[outcome.index][1]
-            if outcome.error is None:
-                entries[name] = outcome.value
-            else:
-                failures[name] = outcome.error
+    work, drawn = [(str(opened.root.resolve()), name, checked) for name in entries], 0
+    with track_progress("figures", unit="items", shown=progress) as show:
+        for outcome in mapper.map(write_item, work):
+            if isinstance(outcome, Outcome):
+                name = work[outcome.index][1]
+                if outcome.error is None:
+                    entries[name] = outcome.value
+                else:
+                    failures[name] = outcome.error
+                drawn += 1
+                show(drawn, len(work), f"{drawn} of {len(work)} items {name}")
     for entry in entries.values():
         entry |= {"files": [str(opened.root / file) for file in entry["files"]]} if entry else {}
     return Reproduction(opened, entries, failures)
+
+
+def find_owners(chosen: Iterable[Item], scale: Scale) -> dict[Run, list[str]]:
+    """All runs of items, those included that others need, with the items that use them."""
+    owners: dict[Run, list[str]] = {}
+    for item in chosen:
+        for run in order_runs(item.plan(scale)):
+            owners.setdefault(run, []).append(item.kind())
+    return owners
 
 
 def write_item(work: tuple[str, str, Scale]) -> dict[str, Any]:
@@ -205,38 +223,6 @@ def describe_finding(finding: Finding) -> dict[str, Any]:
         "runs": [run.folder for run in finding.results],
         "claims": [row.as_json() for row in finding.rows],
     }
-
-
-def show_ledger(claims: Sequence[Mapping[str, Any]]) -> None:
-    """Prints claims (`Row.as_json`): what the paper says, what was observed, the verdict, and that of the null."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    from prunefield.core.terminal import open_console
-
-    table = Table(title="Ledger of claims", title_justify="left", header_style="bold", show_lines=True)
-    for name, ratio in (("item", 2), ("claim", 5), ("paper", 3), ("observed", 5), ("verdict", 2), ("null", 2)):
-        table.add_column(name, ratio=ratio, overflow="fold")
-    table.add_column("n", justify="right")
-    for claim in claims:
-        status = claim["status"]
-        table.add_row(
-            f"{claim['item']}\n{claim['scale']}",
-            escape(f"{claim['text']} ({claim['where']})"),
-            escape(claim["expected"]),
-            escape("\n".join(filter(None, (claim["observed"], claim["note"])))),
-            f"[{COLOURS.get(status, 'yellow')}]{status}[/]",
-            "–" if claim["null"] is None else explain_null(claim["null"]["status"]),
-            str(claim["n"]),
-        )
-    open_console().print(table)
-    print(count_verdicts(claims))
-
-
-def count_verdicts(claims: Sequence[Mapping[str, Any]]) -> str:
-    """How many claims there are with each verdict."""
-    counts = Counter(claim["status"] for claim in claims)
-    return f"{len(claims)} claims: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
 
 
 def _list_names(names: str | Iterable[str]) -> list[str]:

@@ -11,6 +11,11 @@ OWN = """@software{{prunefield,
   version = {{{version}}}
 }}"""
 
+EXAMPLES = {
+    "prunefield cite": "prunefield and all papers",
+    "prunefield cite lufkin2024": "prunefield and one paper",
+}
+
 
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("papers", nargs="*", metavar="PAPER", help=f"[default: all] {', '.join(_papers())}")

@@ -7,6 +7,13 @@ from argparse import ArgumentParser, Namespace
 
 from prunefield.cli.options import add_items, add_store, print_json
 
+EXAMPLES = {
+    "prunefield claims": "every claim about what is stored",
+    "prunefield claims bar2023/theorem4.4": "those of one item",
+    "prunefield claims --published": "what we found, shipped with the package",
+    "prunefield claims lufkin2024 --published | grep 'not reproduced'": "one line for each claim in a pipe",
+}
+
 
 def add_options(parser: ArgumentParser) -> None:
     add_items(parser)

@@ -17,6 +17,13 @@ from prunefield.core.errors import UsageError, unknown
 from prunefield.core.names import modules, read_summary
 from prunefield.core.progress import Tell, track_progress
 
+EXAMPLES = {
+    "prunefield data list": "all data sets, and which are installed",
+    "prunefield data get cifar10": "fetch, check and convert one",
+    "prunefield data get fashion-mnist --from /usr/share/datasets/fashion-mnist": "use files that you have",
+    "prunefield data draw ising --train 1000 --out spins.npz": "write examples of a task to a file",
+}
+
 
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("action", metavar="|".join(ACTIONS), help="the action")
@@ -51,10 +58,10 @@ def list_data(args: Namespace) -> int:
     from prunefield.tasks import Task
 
     if wrong := [name for name in args.names if name not in modules("tasks")]:
-        raise unknown("data set", wrong[0], modules("tasks"))
+        raise unknown("data set", wrong[0], modules("tasks"), see="prunefield list tasks")
     rows = [_describe_task(Task.parse(name)) for name in args.names or modules("tasks")]
     if args.json:
-        print_json(rows)
+        print_json({"data": rows})
     else:
         columns = ("data", "shape", "classes", "state", "what", "licence")
         cells = [[("×".join(map(str, row[key])) if key == "shape" else row[key]) for key in columns] for row in rows]
@@ -116,7 +123,7 @@ def get_data(args: Namespace) -> int:
         if not args.json:
             print(f"{name}: {folder} (source: {source}; licence: {task.licence})")
     if args.json:
-        print_json(found)
+        print_json({"data": found})
     return 0
 
 
@@ -132,7 +139,7 @@ def verify_data(args: Namespace) -> int:
         for task, folder in ((task, task.folder()) for task in tasks)
     ]
     if args.json:
-        print_json(rows)
+        print_json({"data": rows})
     else:
         for row in rows:
             remedy = f"; get it again: prunefield data get {row['data']}" if row["problems"] else ""

@@ -17,6 +17,12 @@ from prunefield.core.errors import UsageError
 if TYPE_CHECKING:
     from torch import Tensor
 
+EXAMPLES = {
+    "prunefield measure net.safetensors --shape 1,28,28": "widths and IPR of the first layer",
+    "prunefield measure net.pt --shape 3,32,32 --data cifar10 --out fields": "with kurtosis and cavity scores",
+    "prunefield measure w.npy --shape 40 --json": "for another program",
+}
+
 
 def add_options(parser: ArgumentParser) -> None:
     add = parser.add_argument

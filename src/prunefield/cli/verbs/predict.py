@@ -19,6 +19,12 @@ from prunefield.core.settings import change_setting, read_settings
 if TYPE_CHECKING:
     from torch import Tensor
 
+EXAMPLES = {
+    "prunefield predict data.npz": "of your own examples x and labels y",
+    "prunefield predict nlgp,g=3": "of a task",
+    "prunefield predict ising --draw ising.svg": "with a drawing",
+}
+
 
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help=f"FILE.npy, FILE.npz or a task: {', '.join(modules('tasks'))}")

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from prunefield.scores import Score
     from prunefield.tasks import Task
 
+EXAMPLES = {
+    "prunefield prune lenet-300-100 --density 0.05": "a built-in network, by SynFlow",
+    "prunefield prune my_nets:resnet --score snip --data cifar10 --density 0.05": "your own, on data",
+    "prunefield prune net.safetensors --score magnitude --density 0.1 --out mask.safetensors": "a file of weights",
+}
+
 
 def add_options(parser: ArgumentParser) -> None:
     scores = " | ".join(modules("scores"))

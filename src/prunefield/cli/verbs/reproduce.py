@@ -1,20 +1,39 @@
 """Reproduce figures, tables and theorems of the papers, and check their claims.
 
 Runs already in the store are not repeated, and an interrupted command continues where it stopped. The table and the
-figure of each item are written to `items/` in the store.
+figure of each item are written to `items/` in the store. A few claims are shown with their numbers; of many, how many
+hold, and `prunefield claims` shows them all.
 """
 
+import shlex
+import shutil
+import sys
 from argparse import ArgumentParser, Namespace
+from collections import Counter
+from typing import TYPE_CHECKING
 
 from prunefield.cli.options import add_engine, add_items, add_store, how_to_run, print_json, print_plan
+from prunefield.cli.verbs import report
+from prunefield.core.files import default_store
 
-PUBLISHED = {"same": "; same as published", "differs": "; differs from the published result", None: ""}
+if TYPE_CHECKING:
+    from prunefield.report.reproduction import Reproduction
+
+EXAMPLES = {
+    "prunefield reproduce": "everything at smoke scale, a few minutes",
+    "prunefield reproduce redman2025/fig4 --scale laptop": "one item with settings that decide its claims",
+    "prunefield reproduce --report": "and write the page",
+    "prunefield reproduce --scale paper --dry-run": "what it would take",
+}
+FEW = 12  # claims whose ledger is printed
+PUBLISHED = {"same": "as published", "differs": "with another result than published"}
 
 
 def add_options(parser: ArgumentParser) -> None:
     add_items(parser)
     parser.add_argument("--scale", default="smoke", help="smoke, laptop, night or paper [default: smoke]")
     parser.add_argument("--strict", action="store_true", help="exit with status 1 if a claim is not reproduced")
+    parser.add_argument("--report", action="store_true", help="write the page as well, as `prunefield report` does")
     add_engine(parser)
     add_store(parser)
 
@@ -26,14 +45,43 @@ def execute(args: Namespace) -> int:
     if args.dry_run:
         return print_plan(args, plan_items(args.items, args.scale, args.store, device=args.device))
     found = reproduce(args.items, args.scale, args.store, **how_to_run(args))
+    page = report.write_report(args.store) if args.report and found.claims else None
     if args.json:
         entries = [{"item": name, "files": [], **entry} for name, entry in found.entries.items()]
-        failures = dict(found.failures)
-        print_json({"scale": args.scale, "store": str(args.store), "items": entries, "failures": failures})
+        document = {"scale": args.scale, "store": str(args.store), "items": entries, "failures": dict(found.failures)}
+        print_json(document | ({"report": str(page)} if page else {}))
     else:
-        found.show()
-        for name, entry in found.entries.items():
-            print(f"{name}: {', '.join(entry.get('files', ())) or 'not finished'}{PUBLISHED[entry.get('published')]}")
+        print_end(args, found, str(page) if page else None)
     for name, reason in found.failures.items():
         show_warning(f"{name} failed: {reason}")
     return 1 if found.failures or (args.strict and found.contradicted) else 0
+
+
+def print_end(args: Namespace, found: "Reproduction", page: str | None) -> None:
+    """The last screen: the claims or how many of them hold, where the files are, and what to do next."""
+    from prunefield.report.screen import choose_highlights, show_summary
+
+    if len(found.claims) <= FEW:
+        found.show()
+    elif found.claims:
+        print(f"{args.scale} scale: {len(found.claims)} claims of {len(found.entries)} items\n")
+        show_summary(found.claims)
+    print()
+    for name in found.unfinished:
+        print(f"{name} is not finished")
+    published = Counter(entry.get("published") for entry in found.entries.values())
+    for key, words in PUBLISHED.items():
+        if published[key]:
+            print(f"{published[key]} of {len(found.entries)} items {words}")
+    print(f"figures  {args.store / 'items'} (SVG, PDF, CSV)")
+    if page:
+        print(f"page     {page}")
+    program = (
+        sys.argv[0] if shutil.which("prunefield") is None and sys.argv[0].endswith("/prunefield") else "prunefield"
+    )
+    place = "" if args.store == default_store() else f" --store {shlex.quote(str(args.store))}"
+    first = next((claim["item"] for claim in choose_highlights(found.claims)), "")
+    if len(found.claims) > FEW:
+        print(f"next     {program} claims{place}    (every claim with its numbers)")
+    if first and args.scale == "smoke":
+        print(f"         {program} reproduce {first} --scale laptop{place}")

@@ -18,6 +18,11 @@ from prunefield.core.names import modules
 if TYPE_CHECKING:
     from prunefield.lab.study import Study
 
+EXAMPLES = {
+    "prunefield run study.toml": "execute it, or show what is stored",
+    "prunefield run study.toml --set task.g=1 --dry-run": "what a change would take",
+}
+
 
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE.toml", help="the study (a TOML file)")

@@ -10,11 +10,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prunefield.cli.options import add_store, old_store, print_json
+from prunefield.cli.options import RUN_COLUMNS, add_store, describe_run, drop_empty, old_store, print_json
 from prunefield.core.errors import StoreError, UsageError, show_line, unknown
+from prunefield.lab.listing import describe_runs
 
 if TYPE_CHECKING:
     from prunefield.lab.store import Folder
+
+MANY = 2_000  # runs; of more, a list has few columns, so that it stays quick
+
+EXAMPLES = {
+    "prunefield runs list --kind neuron": "what there is, with settings that differ",
+    "prunefield runs show neuron-4f": "all about one run",
+    "prunefield runs table --csv runs.csv": "settings and last values of all runs",
+    "prunefield runs verify": "compare all files with their checksums",
+    "prunefield runs remove --unfinished": "delete what was interrupted or failed",
+}
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -23,6 +34,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--damaged", action="store_true", help="only runs that `verify` finds damaged")
     parser.add_argument("--unfinished", action="store_true", help="only runs that were interrupted or failed")
     parser.add_argument("--all", action="store_true", help="with remove: all runs")
+    parser.add_argument("--long", action="store_true", help=f"with list: all columns even of more than {MANY:,} runs")
     parser.add_argument("--kind", metavar="KIND", help="only runs of this kind")
     parser.add_argument("--records", action="store_true", help="with table: one row per record instead of per run")
     parser.add_argument("--csv", metavar="FILE", help="with table: write CSV to this file, or to stdout if it is -")
@@ -50,26 +62,43 @@ def execute(args: Namespace) -> int:
 
 
 def list_runs(args: Namespace, folders: "list[Folder]") -> int:
-    """One line per run. Nothing is read but a few bytes of each, so damage is for `verify` to find."""
+    """One line per run. Only the beginning of each is read, so damage is for `verify` to find."""
+    from prunefield.core.terminal import show_table
+
     rows = [_row(folder) for folder in folders]
+    if len(folders) <= MANY or args.long:
+        rows = [{**told, **row} for row, told in zip(rows, describe_runs(folders), strict=True)]
     if args.json:
-        print_json(rows)
+        print_json({"runs": rows})
+        return 0
+    if rows and "kind" in rows[0]:
+        cells = [(*describe_run(row), _show_status(row), _show_seconds(row)) for row in rows]
+        show_table(*drop_empty((*RUN_COLUMNS, "status", "seconds"), cells))
         return 0
     names = [show_line(row["run"]) for row in rows]
     width = max(map(len, names), default=3)  # not `show_table`: it takes seconds for 20,000 rows
-    print(f"{'run':{width}}  status   progress  seconds")
+    print(f"{'run':{width}}  status        seconds")
     for name, row in zip(names, rows, strict=True):
-        print(f"{name:{width}}  {row['status']:7}  {row['progress']:8.0%}  {row['seconds'] or ''}".rstrip())
+        print(f"{name:{width}}  {_show_status(row):12}  {_show_seconds(row)}".rstrip())
     return 0
 
 
+def _show_status(row: dict[str, Any]) -> str:
+    return row["status"] if row["status"] in ("done", "foreign") else f"{row['status']} {row['progress']:.0%}"
+
+
+def _show_seconds(row: dict[str, Any]) -> str:
+    return "" if row["seconds"] is None else f"{row['seconds']:g}"
+
+
 def _row(folder: "Folder") -> dict[str, Any]:
-    status, seconds = folder.status, None
+    status, made = folder.status, {}
     with suppress(StoreError):
-        seconds = folder.table("made").get("seconds") if status == "done" else None
-    progress = 1.0 if status == "done" else folder.progress()
-    is_number = isinstance(seconds, int | float)
-    return {"run": folder.name, "status": status, "progress": progress, "seconds": seconds if is_number else None}
+        made = folder.table("made") if status == "done" else {}
+    progress, seconds, date = 1.0 if status == "done" else folder.progress(), made.get("seconds"), made.get("finished")
+    row = {"run": folder.name, "status": status, "progress": progress}
+    row["seconds"] = seconds if isinstance(seconds, int | float) else None
+    return row | ({"date": date[:16].replace("T", " ")} if isinstance(date, str) else {})
 
 
 def print_table(args: Namespace, folders: "list[Folder]") -> int:
@@ -80,7 +109,7 @@ def print_table(args: Namespace, folders: "list[Folder]") -> int:
 
     found: Any = tabulate_runs(folders, records=args.records)
     if args.json:
-        print_json(found.astype(object).where(found.notna(), None).to_dict("records"))
+        print_json({"runs": found.astype(object).where(found.notna(), None).to_dict("records")})
     elif args.csv == "-":
         sys.stdout.write(found.to_csv(index=False))
     elif args.csv is not None:
@@ -99,7 +128,7 @@ def show_runs(args: Namespace, folders: "list[Folder]") -> int:
         parts = {part: folder.table(part) for part in ("settings", "made", "done", "failure")}
         records = folder.read().values if folder.is_done else []
         entries.append({"run": folder.name, "status": folder.status, **parts, "records": records})
-    print_json(entries[0] if len(entries) == 1 else entries)
+    print_json({"runs": entries})
     return 0
 
 
@@ -107,7 +136,8 @@ def verify_runs(args: Namespace, folders: "list[Folder]") -> int:
     """Compares every file of finished runs with its checksum."""
     problems = [(folder, problem) for folder in folders if folder.is_done for problem in folder.problems()]
     if args.json:
-        print_json([{"run": folder.name, "problem": problem, "remedy": folder.remedy} for folder, problem in problems])
+        found = [{"run": folder.name, "problem": problem, "remedy": folder.remedy} for folder, problem in problems]
+        print_json({"checked": len(folders), "damaged": found})
     else:
         for folder, problem in problems:
             print(show_line(f"{folder.name}: {problem}; {folder.remedy}"))
@@ -122,7 +152,7 @@ def remove_runs(args: Namespace, folders: "list[Folder]") -> int:
     for folder in removed:
         folder.remove()
     if args.json:
-        print_json([folder.name for folder in removed])
+        print_json({"removed": [folder.name for folder in removed]})
     else:
         print("\n".join(show_line(f"removed {folder.name}") for folder in removed) or "nothing to remove")
     for folder in kept:

@@ -17,6 +17,12 @@ from prunefield.core.errors import UsageError
 
 MANY = 10_000  # runs that nobody asks for by mistake
 
+EXAMPLES = {
+    "prunefield sweep study.toml --jobs 2": "execute all combinations",
+    "prunefield sweep study.toml --engine ray,address=auto": "on a Ray cluster",
+    "prunefield sweep study.toml --set seed=0 --dry-run": "with one seed only: what it would take",
+}
+
 
 def add_options(parser: ArgumentParser) -> None:
     run.add_options(parser)

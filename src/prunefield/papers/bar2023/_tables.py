@@ -10,9 +10,10 @@ from pandas import DataFrame, concat
 
 from prunefield.measures.differences import Difference, compare_pairs
 from prunefield.papers import Claim, Frame, Item, Scale, Verdict, gather, judge, replace_rows, rows
-from prunefield.papers._kit import BLACK, GREY, PALETTE, Row
+from prunefield.papers._kit import Row
 from prunefield.papers.bar2023._experiments import SETTINGS, TINY_SETTINGS, places
 from prunefield.papers.bar2023._printed import cells
+from prunefield.papers.bar2023._table_pictures import CELL, LINE, draw_differences, measure_table, write_accuracies
 from prunefield.runs import Result, Run
 from prunefield.runs.pruned import Pruned
 
@@ -117,7 +118,7 @@ class Table(Item):
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         cls.claims = tuple(claim for pair in cls.comparisons for claim in pair.claims(cls.where))
-        cls.size = (8, 1.2 + 0.75 * len(cls.comparisons))
+        cls.size = (9.5, 1.5 + 0.62 * len(cls.comparisons) + LINE * (len(cls.columns) + 5))
 
     def runs(self, scale: Scale) -> list[Run]:
         settings = (TINY_SETTINGS if self.tiny else SETTINGS)[scale]
@@ -152,17 +153,14 @@ class Table(Item):
         return DataFrame(found)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
-        """Differences: ours with their 95 % intervals, printed ones as crosses."""
-        axes = figure.subplots()
-        for place, pair in enumerate(self.comparisons):
-            printed, ours = pair.subtract(table, "paper")["gap"], pair.summarise(table)
-            axes.plot(printed, [place + 0.25] * len(printed), "x", color=GREY, label=None if place else "printed")
-            for index, (cell, found) in enumerate(ours.items()):
-                height, colour = place - 0.3 + 0.4 * index / len(ours), PALETTE[index % len(PALETTE)]
-                axes.plot([found.low, found.high], [height] * 2, color=colour, linewidth=1)
-                axes.plot(found.mean, height, "o", color=colour, markersize=4, label=None if place else cell)
-        axes.axvline(0, color=BLACK, linewidth=0.8)
-        axes.set_yticks(range(len(self.comparisons)), [f"{c.treatment}\n− {c.control}" for c in self.comparisons])
-        axes.invert_yaxis()
-        axes.set(xscale="symlog", xlabel="difference of accuracies (points)")
-        figure.legend(loc="outside upper center", ncols=2)
+        """Differences of columns above, the accuracies themselves below."""
+        counts = {source: len(rows(table, source=source).groupby(CELL)) for source in ("paper", "here")}
+        wide, high = measure_table(len(self.columns), counts["paper"], counts["here"])
+        tall = 0.8 + 0.62 * len(self.comparisons)
+        figure.set_size_inches(max(self.size[0], wide), tall + high + 0.7)
+        above, below = figure.subplots(2, 1, height_ratios=(tall, high))
+        names = [f"{pair.treatment}\n− {pair.control}" for pair in self.comparisons]
+        printed, ours = ([pair.subtract(table, source) for pair in self.comparisons] for source in ("paper", "here"))
+        draw_differences(above, names, [gaps["gap"] for gaps in printed], ours)
+        write_accuracies(below, table, self.columns)
+        figure.legend(loc="outside upper center", ncols=3)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
+from prunefield.core.figures import draw_boxes
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, judge
 from prunefield.papers.bar2023._cases import EXACT, SMALL, outcome_cases, outcomes, tabulate
 from prunefield.runs import Result, Run
@@ -87,7 +88,7 @@ class Algorithm1(Item):
             some = group[group["exact"] > 1e-6 * group["bound"]]
             left.ecdf((some["rival"] / some["exact"] - 1).clip(lower=1e-10), label=name)
         label = "error of the best of 50 alternatives ÷ error of Eq. 2, minus 1"
-        left.set(xlabel=label, ylabel="share of cases", xscale="log")
+        left.set(xlabel=label, ylabel="share of cases below", xscale="log")
         left.legend(loc="upper left")
-        right.boxplot([group["drawn_kept"] / group["kept"] for group in shapes.values()], tick_labels=list(shapes))
+        draw_boxes(right, [group["drawn_kept"] / group["kept"] for group in shapes.values()], list(shapes))
         right.set(ylabel="mean number of kept weights ÷ s", ylim=(0, 1.05))

@@ -114,7 +114,7 @@ class Lemma4_2(Item):
             left.plot(group["dimension"], 100 * group["failures"] / group["draws"], **style)
             right.plot(group["dimension"], group["ratio"], **style)
         right.plot(made["dimension"], made["ratio"], "k*", label="equal weights, enumerated")
-        right.axhline(1, color=BLACK, linewidth=1)
+        right.axhline(1, color=BLACK, linewidth=1, label="error = bound")
         left.set(xscale="log", xlabel="dimension d", ylabel="draws that violate the printed bound (%)")
         right.set(xscale="log", yscale="log", xlabel="dimension d", ylabel="exact error ÷ printed bound (median)")
         left.legend()

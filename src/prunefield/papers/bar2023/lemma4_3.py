@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.figure import Figure
 
+from prunefield.core.figures import draw_boxes
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, judge, rows
 from prunefield.papers._kit import BLACK, BLUE, VERMILION
 from prunefield.papers.bar2023._cases import EXACT, SMALL, ladder, outcome_cases, outcomes, support, tabulate
@@ -86,9 +87,9 @@ class Lemma4_3(Item):
         left.plot(near["bound"], rest, "o", color=VERMILION, fillstyle="none", label="bound − ‖Xᵀw⋆‖²/s")
         ends = [near["bound"].min(), near["bound"].max()]
         left.plot(ends, ends, color=BLACK, linewidth=1, label="error = bound")
-        left.set(xscale="log", yscale="log", xlabel="Lemma 4.3", ylabel="error")
+        left.set(xscale="log", yscale="log", xlabel="bound of Lemma 4.3", ylabel="error")
         left.legend()
         groups = drawn[drawn["optimal"] > 1e-6].groupby("dimension")
         losses = [group["exact"] / group["optimal"] for _, group in groups]
-        right.boxplot(losses, tick_labels=[str(d) for d in groups.groups], showfliers=False)
-        right.set(xlabel="dimension d", ylabel="error ÷ error of the best mask for w⋆ and X", yscale="log")
+        draw_boxes(right, losses, [str(d) for d in groups.groups])
+        right.set(xlabel="dimension d", ylabel="error ÷ error of the best mask", yscale="log")

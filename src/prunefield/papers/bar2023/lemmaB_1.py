@@ -54,5 +54,5 @@ class LemmaB_1(Item):
             ("binary_mean_gap", "same, m_i = 0 or 1"),
         ):
             axes.ecdf(rows(table, made=False)[name].clip(lower=1e-17), label=label)
-        axes.set(xscale="log", xlabel="largest bias of a feature, relative", ylabel="share of cases")
+        axes.set(xscale="log", xlabel="largest bias of a feature, relative", ylabel="share of cases below")
         axes.legend(loc="center")

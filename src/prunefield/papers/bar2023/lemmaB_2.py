@@ -58,5 +58,5 @@ class LemmaB_2(Item):
         for name, label in (("variance_gap", "as printed"), ("loose_gap", "without −(1/s)(Xᵀw⋆)_i²")):
             axes.ecdf(table[name].clip(lower=1e-17), label=label)
         label = "largest error of a feature's variance, relative to its first term"
-        axes.set(xscale="log", xlabel=label, ylabel="share of cases")
+        axes.set(xscale="log", xlabel=label, ylabel="share of cases below")
         axes.legend(loc="center")

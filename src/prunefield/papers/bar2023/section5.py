@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
+from prunefield.core.figures import draw_boxes
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, judge
 from prunefield.papers._kit import BLACK
 from prunefield.papers.bar2023._cases import EXACT
@@ -96,12 +97,12 @@ class Section5(Item):
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         left, right = figure.subplots(1, 2)
         rules = {"norms_excess": "‖X_(i)‖", "ones_excess": "ones", "chi_excess": "χ"}
-        left.boxplot([table[name] for name in rules], tick_labels=list(rules.values()))
+        draw_boxes(left, [table[name] for name in rules], list(rules.values()))
         left.set(xlabel="input of SynFlow", ylabel="error of Algorithm 1 ÷ optimum")
         means = table.groupby("density")[["sketched", "even", "drawn", "hard"]].mean()
         labels = ("Algorithm 1", "binary, uniform", "binary, sampled", "binary, largest scores")
         for name, label, marker in zip(means, labels, "osD^", strict=True):
             right.plot(100 * means.index, means[name], marker=marker, label=label)
-        right.axhline(1, color=BLACK, linewidth=1)
+        right.axhline(1, color=BLACK, linewidth=1, label="keeping nothing")
         right.set(yscale="log", xlabel="density (%)", ylabel="error ÷ ‖w‖², Gaussian X")
         right.legend()

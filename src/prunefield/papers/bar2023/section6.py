@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
+from prunefield.core.figures import draw_boxes
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, judge, rows
 from prunefield.papers.bar2023._cases import EXACT
 from prunefield.papers.bar2023._linear import CASES, tabulate
@@ -89,6 +90,6 @@ class Section6(Item):
         kinds = {"dense": "dense data", "single": "one non-zero per feature"}
         names = {"snip_correlation": "correlation with p0", "snip_excess": "error of Algorithm 1 ÷ optimum"}
         for axes, (name, label) in zip(panels, names.items(), strict=True):
-            axes.boxplot([rows(table, data=kind)[name] for kind in kinds], tick_labels=list(kinds.values()))
+            draw_boxes(axes, [rows(table, data=kind)[name] for kind in kinds], list(kinds.values()))
             axes.set_ylabel(label)
         panels[1].set_yscale("log")

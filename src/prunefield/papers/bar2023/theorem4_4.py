@@ -210,7 +210,7 @@ class Theorem4_4(Item):
             rates.plot(group["dimension"], share, color=colour, marker=marker, label=f"τ = {tau:g}")
         rates.set(xscale="log", xlabel="dimension d", ylabel="draws where it fails (%)", ylim=(-3, 103))
         rates.set_title("How often the printed bound fails")
-        rates.legend(title="distance of w⋆", fontsize=9)
+        rates.legend(title="distance of w⋆")
 
         curves = rows(table, source="enumeration", examples=8, kept=1)
         for bound, (label, colour) in BOUNDS.items():
@@ -219,7 +219,7 @@ class Theorem4_4(Item):
         family.plot(EPSILONS, curves["enumerated"], "ko", fillstyle="none", label="exact, enumerated")
         family.set(xscale="log", yscale="log", xlabel="ε", ylabel="error, bound")
         family.set_title("w0 = (1, ε), w⋆ = (1, 1), s = 1, n = 8")
-        family.legend(fontsize=9)
+        family.legend()
 
         chosen = next(run for run in results if isinstance(run, Sketch) and run.dimension == 100 and run.tau == 1)
         tensors = {name: tensor[:400].numpy() for name, tensor in results[chosen].records[0].tensors.items()}
@@ -230,4 +230,4 @@ class Theorem4_4(Item):
         cloud.plot(ends, ends, color=BLACK, linewidth=1, label="error = bound")
         cloud.set(xscale="log", yscale="log", xlabel="bound", ylabel="exact error", ylim=(ends[0] / 8, None))
         cloud.set_title("d = 100, τ = 1: violated above the line")
-        cloud.legend(fontsize=9, loc="lower right", framealpha=0.9)
+        cloud.legend(loc="lower right")

@@ -13,14 +13,22 @@ from prunefield.papers._kit import BLACK, GREY, SEQUENCE, VERMILION
 from prunefield.runs import Record
 from prunefield.theory.amplifier import SLOPE
 
+WHY_PEAKS_DIFFER = (
+    "batches are noisy and Eq. 5 is not: a simulated field may end at another site or with another sign than an "
+    "integrated one (section4.2)"
+)
 
-def draw_path(axes: Axes, records: Sequence[Record]) -> None:
-    """The first field over time, from dark to light."""
+
+def draw_path(axes: Axes, records: Sequence[Record], *, marked: bool = False) -> None:
+    """The first field over time, from dark to light; if `marked`, the title says where it is largest in the end."""
     last = records[-1]["time"]
     # No more than 40 lines: more cannot be told apart and make the file large.
     for record in records[::-1][:: max(1, len(records) // 40)][::-1]:
         axes.plot(record.tensors["weights"][0], color=colormaps[SEQUENCE](record["time"] / last), linewidth=1)
     axes.axhline(0, color=GREY, linewidth=0.5)
+    if marked:
+        place = int(records[-1].tensors["weights"][0].abs().argmax())
+        axes.set_title(f"largest at i = {place}", fontsize="small")
 
 
 def draw_time_bar(figure: Figure, axes: Any, last: float, label: str) -> None:
@@ -36,7 +44,12 @@ def draw_amplifier(axes: Axes, a: Any, phi: Any, cubic: Any) -> None:
 
 
 def label_grid(grid: Any, titles: Sequence[str], labels: Sequence[str]) -> None:
-    """Titles above the first row of panels, and what the x axis means below the last."""
+    """Titles above the first row of panels, and what the x axis means below the last.
+
+    Panels that `draw_path` has marked keep what it says, and the figure says why the marks differ.
+    """
     for top, bottom, title, label in zip(grid[0], grid[-1], titles, labels, strict=True):
-        top.set_title(title)
+        if mark := top.get_title(loc="left"):
+            top.figure.suptitle(WHY_PEAKS_DIFFER, fontsize="small")
+        top.set_title(f"{title}\n{mark}" if mark else title)
         bottom.set_xlabel(label)

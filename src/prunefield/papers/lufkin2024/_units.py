@@ -25,6 +25,7 @@ from prunefield.runs.neuron import Neuron
 from prunefield.tasks import Discrimination
 
 LEVEL = 0.05
+WIDTH = 11.0  # inches of a drawing of units
 WHITE = 0.25  # the mean wave number of white noise over N
 Network = Committee | Ica | Neuron
 
@@ -130,8 +131,13 @@ def judge_low(units: Frame) -> Verdict:
 
 def draw_units(figure: Figure, results: Mapping[Run, Result], shown: int) -> None:
     """One panel for each run: the first units of its first network, one above the other, each to its own height."""
-    figure.set_size_inches(2.4 * len(results), 1.2 + 0.55 * shown)
-    for axes, (run, result) in zip(figure.subplots(1, len(results), squeeze=False)[0], results.items(), strict=True):
+    columns = len(results) if len(results) <= 5 else -(-len(results) // 2)
+    lines = -(-len(results) // columns)
+    figure.set_size_inches(WIDTH, 0.6 + lines * (0.9 + 0.46 * shown))
+    panels = list(figure.subplots(lines, columns, squeeze=False).flat)
+    for axes in panels[len(results) :]:
+        axes.set_axis_off()
+    for axes, (run, result) in zip(panels, results.items(), strict=False):
         assert isinstance(run, Network)
         fields = list_weights(run, result)[:shown]
         for row, field in enumerate(fields):
@@ -139,8 +145,14 @@ def draw_units(figure: Figure, results: Mapping[Run, Result], shown: int) -> Non
             axes.axhline(-row, color=GREY, linewidth=0.5, alpha=0.5)
             colour = colormaps[SEQUENCE](min(local / 2 / LOCAL, 0.9))
             axes.plot(field / height / 2.2 - row, color=colour, linewidth=1.2)
-            axes.text(1.01, -row, f"{local:.1f}\n±{height:.2g}", va="center", transform=axes.get_yaxis_transform())
+            text = f"{local:.1f}\n({height:.2g})"
+            axes.text(1.01, -row, text, va="center", transform=axes.get_yaxis_transform(), fontsize="small")
         rate = "" if isinstance(run, Ica) else f", rate {run.lr:g}"
-        axes.set_title(f"{name_network(run)}\n{name_data(run)}, N = {fields.shape[-1]}{rate}")
+        name = name_network(run).replace(", ", ",\n", 1) if columns > 3 else name_network(run)
+        axes.set_title(f"{name}\n{name_data(run)}, N = {fields.shape[-1]}{rate}", fontsize="small")
         axes.set(xlabel="site i", yticks=[])
-    figure.suptitle("first units; beside each its IPR × N (1 flat, 1.5 sinusoid, 3 noise) and its largest weight")
+    figure.suptitle(
+        "first units, each scaled to its largest |weight|, which is in parentheses; above it IPR × N "
+        "(1 flat, 1.5 sinusoid, 3 noise)",
+        fontsize="small",
+    )

@@ -138,10 +138,11 @@ class Claim3_2(Item):
                     points = rows(average(table, source, lengthscales), family=family)
                     local = points["mean"] * points["size"]
                     axes.plot(points["excess"], local, mark, color=colour, label=f"{family}, {source}")
-            for level in (NOISE, LOCAL):
-                axes.axhline(level, color=GREY, linewidth=0.5)
-            axes.axvspan(-FAR, FAR, color=GREY, alpha=0.12, linewidth=0)
+            for level, name in ((NOISE, "noise"), (LOCAL, "local from here on")):
+                axes.axhline(level, color=GREY, linewidth=0.8, linestyle="--")
+                axes.text(0.99, level, name, ha="right", va="bottom", transform=axes.get_yaxis_transform(), color=GREY)
+            axes.axvspan(-FAR, FAR, color=GREY, alpha=0.12, linewidth=0, label="near 0: not judged")
             axes.set_title("lengthscales {:g} and {:g}".format(*lengthscales))
             axes.set(yscale="log", xlabel="excess kurtosis (closed form)")
-        figure.axes[0].set_ylabel("IPR × N at the end (3: noise, 6: local)")
-        figure.axes[0].legend()
+        figure.axes[0].set_ylabel("IPR × N at the end")
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5)

@@ -7,8 +7,9 @@ from typing import Any
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
+from prunefield.core.figures import pick_shade
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, numbers
-from prunefield.papers._kit import BLACK, BLUE, GREY, PALETTE
+from prunefield.papers._kit import BLACK, BLUE, GREY
 from prunefield.runs import Result, Run
 from prunefield.runs.steady import Steady
 
@@ -93,8 +94,9 @@ class Equation8(Item):
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         left, right = figure.subplots(1, 2, width_ratios=(1.4, 1))
-        for colour, (run, result) in zip(PALETTE, results.items(), strict=False):
+        for place, (run, result) in enumerate(results.items()):
             assert isinstance(run, Steady)
+            colour = pick_shade(place, len(results))
             field = run.size * result.records[0].tensors["weights"].roll(run.size // 2)
             places = [site / run.size - 0.5 for site in range(run.size)]
             left.plot(places, field, color=colour, label=str(run.size))
@@ -108,4 +110,5 @@ class Equation8(Item):
             size, numbers(table, "half"), "s:", color=BLACK, label="difference of the sides of Eq. 8 as printed"
         )
         right.set(xlabel="sites N")
-        right.legend(loc="upper right", bbox_to_anchor=(1, 0.9))
+        right.set_ylim(top=30)  # room for the legend
+        right.legend(loc="upper right")

@@ -98,5 +98,5 @@ class Fig1(Item):
                 axes.imshow(field.view(run.task.shape).numpy(), cmap="RdBu_r", vmin=-reach, vmax=reach)
                 axes.set(xticks=[], yticks=[])
                 axes.set_title(f"{value:.1f}", pad=2)
-            row[0].set_ylabel(f"{name_network(run)}\n{name_data(run)}")
-        figure.suptitle("first fields of each network, red positive, blue negative; the number is IPR × N")
+            row[0].set_ylabel(f"{name_network(run)}\n{name_data(run)}".replace(", ", ",\n"), fontsize="small")
+        figure.suptitle("first fields: red positive, blue negative; the number is IPR × N (1 flat, 3 noise)")

@@ -175,8 +175,8 @@ class Fig2(Item):
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         """The Markov chain is drawn over the exact covariance of the Ising model."""
         panels = (
-            "a long-lengthscale sample",
-            "a short-lengthscale sample",
+            "sample, long",
+            "sample, short",
             "covariance Σ, long",
             "its first row",
             "marginal",
@@ -200,4 +200,5 @@ class Fig2(Item):
             row[4].stairs(task.cdf(EDGES).diff().numpy(), EDGES.numpy(), color=BLACK, label="closed form")
             row[0].set_ylabel(model, fontweight="bold")
         grid[1, 4].legend(loc="upper left")
+        figure.suptitle("long and short: the class with the longer and with the shorter lengthscale")
         label_grid(grid, panels, ("site i", "site i", "site i", "distance d", "value of a site"))

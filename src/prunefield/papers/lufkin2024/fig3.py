@@ -243,7 +243,7 @@ class Fig3(Item):
             row[1].legend(loc="upper left")
             neuron, *_, exact, rough = (run for run in runs if run.task == task)
             for axes, run in zip(row[2:], (neuron, exact, rough), strict=True):
-                draw_path(axes, results[run].records)
+                draw_path(axes, results[run].records, marked=True)
         label_grid(grid, panels, ("pixel value", "a", "site i", "site i", "site i"))
         for axes in grid[:-1, 1:].flat:
             axes.tick_params(labelbottom=False)

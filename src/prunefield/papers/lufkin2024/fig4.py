@@ -76,9 +76,9 @@ def draw_fit(axes: Axes, result: Result, end: float) -> str:
     draw_path(axes, records)
     last = records[-1].tensors["weights"][0]
     plain, shifted = fit_sinusoid(last), fit_sinusoid(last, intercept=True)
-    axes.plot(shifted.curve(len(last)), "--", color=VERMILION, linewidth=2, label="sinusoid with an intercept")
-    axes.plot(plain.curve(len(last)), ":", color=BLACK, linewidth=2, label="without")
-    return f"error of the fit {float(shifted.error):.1%} ({float(plain.error):.1%} without)"
+    axes.plot(shifted.curve(len(last)), "--", color=VERMILION, linewidth=2, label="fitted sinusoid with an intercept")
+    axes.plot(plain.curve(len(last)), ":", color=BLACK, linewidth=2, label="fitted sinusoid without one")
+    return f"errors: {float(shifted.error):.1%}, without intercept {float(plain.error):.1%}"
 
 
 class Fig4(Item):
@@ -212,10 +212,11 @@ class Fig4(Item):
         for (above, below), neuron in zip(grid.T, neurons, strict=True):
             end = neuron.steps * neuron.lr
             flow = next(run for run in runs if isinstance(run, Flow) and run.task == neuron.task)
-            above.set_title(f"{neuron.task.title}, t = {end:g}\n{draw_fit(above, results[neuron], end)}")
-            below.set_title(f"exact flow\n{draw_fit(below, results[flow], end)}")
+            told = draw_fit(above, results[neuron], end), draw_fit(below, results[flow], end)
+            above.set_title(f"{neuron.task.title}, t = {end:g}\n{told[0]}", fontsize="small")
+            below.set_title(told[1], fontsize="small")
             below.set_xlabel("site i")
         grid[0, 0].set_ylabel("simulated field")
-        grid[1, 0].set_ylabel("integrated field")
-        grid[0, 0].legend(loc="best")
-        draw_time_bar(figure, grid, 1, "share of the time")
+        grid[1, 0].set_ylabel("field of the exact flow")
+        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+        draw_time_bar(figure, grid, 1, "time ÷ last time")

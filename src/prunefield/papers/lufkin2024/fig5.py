@@ -136,11 +136,15 @@ class Fig5(Item):
                 flow, seen = (
                     rows(average(table, source, lengthscales), family=family) for source in ("Eq. 5", "simulated")
                 )
-                axes.plot(flow["excess"], flow["mean"], "--", color=colour, linewidth=1, label=f"{family}, Eq. 5")
+                axes.plot(
+                    flow["excess"], flow["mean"], "--", color=colour, linewidth=1, label=f"{family}, Eq. 5 (mean)"
+                )
                 points = (seen["excess"], seen["mean"], seen["deviation"])
-                axes.errorbar(*points, fmt="o", color=colour, capsize=3, label=family)
+                axes.errorbar(
+                    *points, fmt="o", color=colour, capsize=3, label=f"{family}, simulated (mean ± standard deviation)"
+                )
             axes.axvline(0, color=GREY, linewidth=0.5)
             axes.set_title("lengthscales {:g} and {:g}".format(*lengthscales))
             axes.set(xlabel="excess kurtosis (closed form)", ylim=(0, 1))
         figure.axes[0].set_ylabel("IPR at the end")
-        figure.axes[0].legend()
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)

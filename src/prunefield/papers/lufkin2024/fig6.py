@@ -53,7 +53,7 @@ class Fig6(Item):
     """Figure 6 of lufkin2024: soft committees on Kur(10) and Kur(4), and ICA on Kur(3) data."""
 
     title = "Soft committee machines on Kur(10) and Kur(4), and ICA on Kur(3) data"
-    size = (12, 6.7)
+    size = (11, 6)
     open_choices = (
         "lengthscales 1 and 3, rate 100, batch 1,000, 5,000 steps, trainable hidden biases that start at 0 (the "
         "authors' code); smoke scale: rate 50, batch 500 and 1,000 steps, the same noise at a tenth of the time",

@@ -58,7 +58,7 @@ class Fig7(Item):
     """Figure 7 of lufkin2024: two-layer networks with a learnt second layer on Kur(4) and Kur(30) data."""
 
     title = "Two-layer networks with a learnt second layer on Kur(4) and Kur(30) data"
-    size = (16.8, 3.4)
+    size = (11, 6)
     open_choices = (
         "N = 40, lengthscales 1 and 3, initial weights of scale 0.001, both biases are trained (the authors' code)",
         "output (v·σ(Wx+b) + c)/K with v = 1 + Glorot's noise, as in the authors' code; §2.1 has no 1/K",

@@ -225,17 +225,19 @@ class Fig8(Item):
             path = rows(table, model=run.task.title, batch=run.batch_size, init_scale=run.init_scale, init=init)
             row[0].plot(path["time"], path["ipr"], color=BLUE, label="simulated")
             row[0].plot(path["time"], path["ipr_flow"], "--", color=VERMILION, label="Eq. 5")
-            row[0].set_ylabel(f"{run.task.title}, batch {run.batch_size:,}\ninit_scale {run.init_scale:g}\nIPR")
+            label = f"{run.task.title}\nbatch {run.batch_size:,}\ninit_scale {run.init_scale:g}"
+            row[0].set_ylabel(label, fontsize="small")
+            row[0].set_title("IPR", fontsize="small")
             row[1].plot(path["time"], path["rms"], color=BLACK)
-            row[1].set_ylabel("rms distance")
+            row[1].set_title("rms distance of the two fields", fontsize="small")
             times, seen, predicted = trace(run, results)
             for axes, share in zip(row[2:], (0.4, 0.6, 1.0), strict=True):
                 at = int(np.argmin(np.abs(np.array(times) - share * times[-1])))
                 axes.plot(seen[at, init], color=BLUE)
                 axes.plot(predicted[at, init], "--", color=VERMILION)
-                axes.set_title(f"t = {times[at]:g}", fontsize=9)
+                axes.set_title(f"fields at t = {times[at]:g}", fontsize="small")
         for axes in grid[:-1, 2:].flat:  # fields have the sites in common
             axes.tick_params(labelbottom=False)
         for axes, label in zip(grid[-1], ("time", "time", "site i", "site i", "site i"), strict=True):
             axes.set_xlabel(label)
-        grid[0, 0].legend()
+        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)

@@ -222,7 +222,8 @@ class Lemma3_1(Item):
             left.plot(TIMES, relate_errors(fields), "o-", color=colour, label=f"{model} data, N = {size}")
             if model == BINARY:  # the weights are the same
                 twin.plot(TIMES, fields.groupby("time")["ipr"].mean(), ":", color=colour)
-        twin.set_ylabel("IPR of the weights (dotted)")
+        twin.set_ylabel("IPR of the weights (dotted lines)")
+        twin.spines["right"].set_visible(True)
         left.set(xlabel="time at which the weights were taken", ylabel="relative error of Eq. 5")
         start, end = (
             rows(table, model=BINARY, path=path, time=time) for path, time in (("initial", 0), ("simulated", 100))
@@ -232,5 +233,7 @@ class Lemma3_1(Item):
         exact = rows(table, model=BINARY).groupby("size")["one_hot"].first()
         right.plot(exact.index, exact, "--", color=GREY, label="one site, exact")
         right.set(xscale="log", xlabel="N, Ising data", ylabel="relative error of Eq. 5", ylim=(0, None))
-        for axes in (left, right):
-            axes.legend()
+        right.set_xticks(SIZES, list(map(str, SIZES)))
+        right.minorticks_off()
+        left.legend(loc="center right")
+        right.legend()

@@ -8,10 +8,11 @@ import torch
 from matplotlib.figure import Figure
 from pandas import DataFrame, concat
 
+from prunefield.core.figures import pick_shade
 from prunefield.measures.localisation import compute_ipr
 from prunefield.measures.sinusoids import fit_sinusoid
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, numbers, rows
-from prunefield.papers._kit import BLACK, GREY
+from prunefield.papers._kit import BLACK, GREY, PALETTE
 from prunefield.papers.lufkin2024._elliptical_runs import LONG, PANELS, compare, integrate, number_inits, simulate
 from prunefield.papers.lufkin2024._fields import list_fields
 from prunefield.runs import Result, Run
@@ -188,19 +189,21 @@ class Proposition3_3(Item):
                 ratio.semilogy(one["frequency"], one["ratio"], "o-", color=BLACK)
                 rate.semilogy(one["frequency"][1:], one["rate"][1:], "o-", color=BLACK)
             weights = torch.stack([record.tensors["weights"][0] for record in records])
-            amplitude.plot(one["frequency"], one["height"], "o-", markersize=3, label=task.title)
-            field.plot(weights[-1], label=task.title)
+            look = {"color": PALETTE[place], "linestyle": ("-", "-", "-", (0, (4, 3)))[place % 4], "label": task.title}
+            amplitude.plot(one["frequency"], one["height"], marker="o", markersize=3, **look)
+            field.plot(weights[-1], **look)
             power = torch.fft.rfft(weights).abs().square()
             power[:, 1 : (weights.shape[1] + 1) // 2] *= 2
             share, times = power / power.sum(1, keepdim=True), [record["time"] for record in records]
             for frequency in range(5):
-                grid[1, place].plot(times, share[:, frequency], label=f"k = {frequency}")
+                look = {"color": pick_shade(frequency, 5), "label": f"k = {frequency}"}
+                grid[1, place].plot(times, share[:, frequency], **look)
             grid[1, place].set(title=task.title, xlabel="time t", ylim=(0, 1.02))
         ratio.set(title="ratio λ(Σ₀)/λ(Σ₁)", xlabel="frequency k")
-        rate.set(title="escape rate (k = 0: stable)", xlabel="frequency k")
-        amplitude.set(title="amplitude of the steady state", xlabel="frequency k")
+        rate.set(title="escape rate (0: stable)", xlabel="frequency k")
+        amplitude.set(title="steady amplitude", xlabel="frequency k")
         field.set(title=f"field at t = {LONG:g}", xlabel="site i")
         field.axhline(0, color=GREY, linewidth=0.5)
-        grid[1, 0].set_ylabel("share of the frequency in w²")
+        grid[1, 0].set_ylabel("share of w² at frequency k")
         amplitude.legend()
         grid[1, -1].legend()

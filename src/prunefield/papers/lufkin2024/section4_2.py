@@ -11,7 +11,7 @@ from pandas import DataFrame
 
 from prunefield.measures.localisation import locate_peak, measure_ring_distance
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, rows
-from prunefield.papers._kit import BLUE, GREY, VERMILION
+from prunefield.papers._kit import BLACK, BLUE, VERMILION
 from prunefield.papers.lufkin2024._fields import list_fields
 from prunefield.papers.lufkin2024._neurons import MATCHED, TRIED, count_peaks, integrate, judge_peaks, simulate
 from prunefield.runs import Result, Run
@@ -126,13 +126,19 @@ class Section4_2(Item):
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         for axes, model in zip(figure.subplots(1, 2, sharey=True), table["model"].unique(), strict=True):
-            for amplifier, colour in AMPLIFIERS.items():
+            for (amplifier, colour), shift in zip(AMPLIFIERS.items(), (0.95, 1.05), strict=True):
                 counts = count_peaks(rows(table, model=model, amplifier=amplifier))
-                batches = [batch for _, batch in counts]
+                batches = [shift * batch for _, batch in counts]  # beside each other where they agree
                 same, near = ([found[place] / found[2] for found in counts.values()] for place in (0, 1))
-                axes.plot(batches, same, "o-", color=colour, label=f"equal, {amplifier} φ")
-                axes.plot(batches, near, "s--", color=colour, fillstyle="none", label=f"within ±1, {amplifier} φ")
-            axes.axhline(MATCHED / TRIED, color=GREY, linewidth=0.8, label="26 of 28")
+                axes.plot(batches, same, "o-", color=colour, label=f"same site, {amplifier} φ")
+                look = {"color": colour, "fillstyle": "none", "label": f"at most one site apart, {amplifier} φ"}
+                axes.plot(batches, near, "s--", **look)
+            printed = f"printed: {MATCHED} of {TRIED}"
+            axes.axhline(MATCHED / TRIED, color=BLACK, linewidth=1, linestyle=":", label=printed)
+            axes.set_xticks(sorted(set(table["batch"])), [f"{batch:,}" for batch in sorted(set(table["batch"]))])
             axes.set(xscale="log", ylim=(0, 1.02), title=model, xlabel="batch")
-        figure.axes[0].set_ylabel("share of initialisations")
-        figure.axes[0].legend()
+            axes.set_xlim(table["batch"].min() / 2, table["batch"].max() * 2)
+        for axes in figure.axes:
+            axes.minorticks_off()
+        figure.axes[0].set_ylabel("share of initialisations whose peaks agree")
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)

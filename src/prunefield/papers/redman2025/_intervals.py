@@ -5,9 +5,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 
 from prunefield.measures.differences import estimate_mean
 from prunefield.papers import Frame
+from prunefield.papers._kit import GREY
 
 INTERVAL_CHOICE = (
     "Over seeds: the mean, with minimum and maximum as in the paper (bands), and the 95 % confidence interval of the "
@@ -48,6 +50,14 @@ def draw_intervals(axes: Axes, places: Sequence[Any], values: Iterable[Iterable[
     if found:
         where, low, high = zip(*((place, *estimate_mean(row)[1:]) for place, row in found), strict=True)
         axes.vlines(where, low, high, colors=colour, linewidth=0.6, alpha=0.7)
+
+
+def explain_band(axes: Axes) -> None:
+    """Entries of the legend for what `draw_mean` draws around a mean."""
+    has_bars = any(isinstance(part, LineCollection) for part in axes.collections)
+    axes.fill_between([], [], [], color=GREY, alpha=0.3, linewidth=0, label="band: least to greatest of the seeds")
+    if has_bars:
+        axes.plot([], [], color=GREY, linewidth=0.8, label="thin bar: 95 % interval of the mean")
 
 
 def draw_mean(axes: Axes, places: Sequence[float], values: Frame, colour: Any, label: str, **line: Any) -> None:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from prunefield.papers import Frame, rows
-from prunefield.papers._kit import BLACK, BLUE, GREEN, PURPLE, VERMILION
+from prunefield.papers._kit import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION
 from prunefield.papers.redman2025._curves import curve
 from prunefield.papers.redman2025._intervals import draw_mean
 from prunefield.papers.redman2025._nets import DATA, data_of, inputs_of
@@ -71,6 +71,14 @@ def draw_methods(axes: Axes, table: Frame, name: str, methods: Iterable[str] = M
         draw_mean(axes, density, curve(table, method, name), COLOURS[method], LABELS[method], **line)
     axes.set(xscale="log", xlabel="density")
     axes.invert_xaxis()
-    kept = curve(table, "imp", "density").mean(axis=1)
-    axes.set_xticks(kept, [f"{density:.2g}" for density in kept], fontsize=6)
-    axes.minorticks_off()
+    kept = list(curve(table, "imp", "density").mean(axis=1))
+    shown = kept[:: -(-len(kept) // 6)]  # labels of more would overlap
+    axes.set_xticks(shown, [f"{density:.2g}" for density in shown])
+    axes.set_xticks(kept, [], minor=True)
+
+
+def draw_gaussian_kurtosis(axes: Axes, kurtosis: float) -> None:
+    """The kurtosis of as many Gaussian values as there are images of a class: below 3, since the mean is estimated."""
+    count = round((3 + kurtosis) / (3 - kurtosis))  # 3(n − 1)/(n + 1), solved for n
+    label = f"{count:,} Gaussian values: 3(n − 1)/(n + 1) = {kurtosis:.4g}"
+    axes.axhline(kurtosis, color=GREY, linestyle=":", label=label)

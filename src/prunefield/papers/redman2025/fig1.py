@@ -116,7 +116,7 @@ class Fig1(Item):
             for axes, method in zip(panels, ("imp", "oneshot"), strict=True):
                 fields = connected(imp, results[imp], method, SHOWN)
                 show(axes, fields, COLUMNS, f"{LABELS[method]}, {data}", COLOURS[method])
-        figure.supxlabel("black: pruned; colour: the channels kept there; most connected unit first")
+        figure.suptitle("black: pruned; colour: the channels kept there; most connected unit first")
 
 
 def list_means(values: Frame) -> str:

@@ -46,7 +46,7 @@ class Fig2(Item):
     """Filters of FastICA and PCA on held-out images, how local and how periodic (redman2025, Fig. 2, Sec. 3.1)."""
 
     title = "Locality and periodicity of independent and principal components of images"
-    size = (12, 3.2 * len(DATA))
+    size = (12, 0.4 + 3.2 * len(DATA))
     scales = SCALES
     open_choices = (
         SHARED_CHOICES[0],
@@ -134,6 +134,9 @@ class Fig2(Item):
                 show(axes, fields, round(len(fields) ** 0.5), f"{label}, {data}")
                 mine = rows(found, part=part)
                 panels[3].plot(mine["local"], mine["periodic"], "o", markersize=3, color=colour, label=label)
-            panels[3].set(xlabel="local", ylabel="periodic", xscale="log", yscale="log")
-            panels[3].tick_params(which="minor", labelbottom=False, labelleft=False)
-            panels[3].legend()
+            panels[3].set(xscale="log", yscale="log", xlabel="locality (1: flat)")
+            panels[3].set_ylabel("periodicity (pixels: one wave)")
+            handles = panels[3].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside upper right", ncols=3)
+        title = "locality: pixels × Σe²/(Σe)² of the energies of pixels; periodicity: of waves"
+        figure.suptitle(title, x=0.01, ha="left", fontsize="small")

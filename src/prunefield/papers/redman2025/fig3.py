@@ -19,7 +19,7 @@ from prunefield.papers.redman2025._curves import (
     show_range,
 )
 from prunefield.papers.redman2025._ideal import ROUNDS, fill_table, trace_width
-from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean
+from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_mean, explain_band
 from prunefield.papers.redman2025._nets import (
     CLONE_SEEDS,
     DATA,
@@ -161,7 +161,8 @@ def draw_curves(axes: Axes, table: Frame) -> None:
         label = "random masks" if method == "random" else f"IMP on the {inputs}"
         relative = values / values.iloc[0].mean()
         draw_mean(axes, density.mean(axis=1).to_list(), relative, colour, label, linestyle=style, marker="")
-    axes.set(xscale="log", xlabel="density", ylabel="median width σx relative to a full mask")
+    axes.set(xscale="log", xlabel="density", ylabel="median width σx ÷ that of a full mask")
     axes.invert_xaxis()
     axes.set_ylim(bottom=0)
+    explain_band(axes)
     axes.legend()

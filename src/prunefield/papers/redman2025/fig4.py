@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 import torch
 from matplotlib.figure import Figure
 
+from prunefield.core.figures import letter_panels
 from prunefield.measures.widths import measure_widths
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, replace_rows
-from prunefield.papers._kit import GREY, Row
+from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._curves import (
     LOCAL,
     curve,
@@ -18,7 +19,7 @@ from prunefield.papers.redman2025._curves import (
     judge_kurtosis_gap,
 )
 from prunefield.papers.redman2025._ideal import FULL_WIDTH, GAUSSIAN, ROUNDS, Case, fill_table, trace_curves
-from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals
+from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, explain_band
 from prunefield.papers.redman2025._nets import (
     DATA,
     HELD_OUT,
@@ -32,7 +33,7 @@ from prunefield.papers.redman2025._nets import (
     nets,
     widths,
 )
-from prunefield.papers.redman2025._pictures import draw_methods, split_panels
+from prunefield.papers.redman2025._pictures import draw_gaussian_kurtosis, draw_methods, split_panels
 from prunefield.runs import Result, Run
 from prunefield.runs.imp import METHODS, Imp
 from prunefield.runs.kurtosis import Kurtosis
@@ -227,11 +228,12 @@ class Fig4(Item):
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         labels = {"width": "receptive-field width σx (pixels)", "kurtosis": "kurtosis of pre-activations, per class"}
         for data, part, panels in split_panels(figure, table, 2):
-            for axes, letter, (name, label) in zip(panels, "AB", labels.items(), strict=True):
+            for axes, (name, label) in zip(panels, labels.items(), strict=True):
                 draw_methods(axes, part, name)
                 axes.set_ylabel(label)
-                axes.set_title(f"{letter}  {data}", loc="left", fontweight="bold")
+                axes.set_title(data)
             panels[0].set_ylim(0, 1.1 * part["full_width"].iloc[0])
-            panels[1].axhline(part["gaussian"].iloc[0], color=GREY, linestyle=":", label="Gaussian")
-        for axes in figure.axes[:2]:
-            axes.legend()
+            draw_gaussian_kurtosis(panels[1], part["gaussian"].iloc[0])
+        letter_panels(figure.axes)
+        explain_band(figure.axes[1])
+        figure.legend(*figure.axes[1].get_legend_handles_labels(), loc="outside upper center", ncols=3)

@@ -92,7 +92,8 @@ class FigS1(Item):
             for row, unit in enumerate((0, len(fields) // 2, len(fields) - 1), start=3 * place):
                 panels = [figure.add_subplot(grid[row, column]) for column in range(3)]
                 draw_unit(panels, fields[unit], titled=row == 3 * place)
-            draw_errors(figure.add_subplot(grid[3 * place : 3 * place + 3, 3], title=data), rows(table, data=data))
+            right = figure.add_subplot(grid[3 * place : 3 * place + 3, 3], title=f"{data}: error of the fit")
+            draw_errors(right, rows(table, data=data))
 
 
 def draw_unit(panels: list[Axes], field: Tensor, *, titled: bool) -> None:

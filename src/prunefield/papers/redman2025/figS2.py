@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from prunefield.core.figures import letter_panels
 from prunefield.measures.pictures import show
 from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge, replace_rows, rows
 from prunefield.papers._kit import Row
@@ -120,8 +121,9 @@ class FigS2(Item):
                 values = rows(part, method=method)["cosine"]
                 right.hist(values, bins=40, range=(0, 1), color=COLOURS[method], alpha=0.6, label=LABELS[method])
             right.set(xlabel="|cos| with the most similar component", ylabel="masks, all seeds")
-            right.set_title(f"B  {data}", loc="left", fontweight="bold")
+            right.set_title(data)
             right.legend()
+        letter_panels(figure.axes)
 
 
 def draw_pairs(axes: Axes, table: Frame, results: Mapping[Run, Result], data: str) -> None:
@@ -132,4 +134,5 @@ def draw_pairs(axes: Axes, table: Frame, results: Mapping[Run, Result], data: st
         chosen = (mine["cosine"] - mine["cosine"].mean()).abs().argmin()
         masks.append(connected(run.of, results[run.of], "imp", run.top)[chosen].float())
         fields.append(filters[mine["component"][chosen]].float())
-    show(axes, torch.cat([torch.stack(masks), scale_fields(torch.stack(fields))]), len(masks), f"A  {data}")
+    pictures = torch.cat([torch.stack(masks), scale_fields(torch.stack(fields))])
+    show(axes, pictures, len(masks), f"{data}: masks above, components below")

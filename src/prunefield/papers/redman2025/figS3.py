@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping
 
 from matplotlib.figure import Figure
 
+from prunefield.core.figures import letter_panels
 from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge, replace_rows, rows
-from prunefield.papers._kit import GREY, Row
+from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._curves import curve, imp_as_random
 from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table, trace_kurtosis
-from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals
+from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, explain_band
 from prunefield.papers.redman2025._nets import DATA, SCALES, SHARED_CHOICES, claim_on_nets, kurtoses, make_row
-from prunefield.papers.redman2025._pictures import draw_methods, split_panels
+from prunefield.papers.redman2025._pictures import draw_gaussian_kurtosis, draw_methods, split_panels
 from prunefield.runs import Result, Run
 from prunefield.runs.imp import METHODS
 from prunefield.runs.kurtosis import Kurtosis
@@ -116,7 +117,9 @@ class FigS3(Item):
             for axes, layer in zip(panels, (2, 1), strict=True):
                 mine = rows(part, layer=layer)
                 draw_methods(axes, mine, "kurtosis")
-                axes.axhline(mine["gaussian"].iloc[0], color=GREY, linestyle=":", label="Gaussian")
+                draw_gaussian_kurtosis(axes, mine["gaussian"].iloc[0])
                 axes.set_ylabel("kurtosis of pre-activations, per class")
-                axes.set_title(f"{data}, layer {layer}", loc="left", fontweight="bold")
-        figure.axes[0].legend()
+                axes.set_title(f"{data}, layer {layer}")
+        letter_panels(figure.axes)
+        explain_band(figure.axes[0])
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)

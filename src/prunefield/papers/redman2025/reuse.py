@@ -29,7 +29,7 @@ VARIED: dict[Scale, dict[str, tuple[int, ...]]] = {  # one setting at a time; at
     "paper": {"images": (100_000, 10_000), "classes": (2, 100), "steps": (10_000,), "width": (256,)},
 }
 AXES = {
-    "images": "number of images, seen repeatedly (∞: once)",
+    "images": "images, seen repeatedly (∞: once)",
     "classes": "classes",
     "steps": "training steps",
     "width": "hidden units in a layer",
@@ -80,7 +80,7 @@ class Reuse(Item):
     """Widths under IMP, one-shot and random pruning with one setting changed at a time (redman2025, App. C.2)."""
 
     title = "Width of masks against reuse of images, classes, steps and width of the net"
-    size = (16, 3.8)
+    size = (10, 6.4)
     scales = tuple(VARIED)
     open_choices = (
         "This item is not in the paper. It asks why IMP is more local than one-shot pruning on ImageNet32 and on "
@@ -185,9 +185,12 @@ class Reuse(Item):
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         varied = [axis for axis in AXES if axis in set(table["axis"])]
-        figure.set_figwidth(3.2 * len(varied))
-        panels = figure.subplots(1, len(varied), sharey=True)
-        for panel, axis in zip(panels, varied, strict=True):
+        lines = -(-len(varied) // 3)
+        figure.set_figheight(0.4 + 3 * lines)
+        panels = list(figure.subplots(lines, 3, sharey=True, squeeze=False).flat)
+        for panel in panels[len(varied) :]:
+            panel.set_axis_off()
+        for panel, axis in zip(panels, varied, strict=False):
             groups = rows(table, axis=("base", axis)).fillna({"images": math.inf}).groupby(axis)
             names = [name_value(value) for value in groups.groups]
             for method in METHODS:
@@ -197,10 +200,12 @@ class Reuse(Item):
                 draw_intervals(panel, names, (part[method] for _, part in groups), COLOURS[method])
             panel.set_xlabel(AXES[axis])
             panel.margins(x=0.2)
-        panels[-1].tick_params(axis="x", labelsize=7)
-        panels[0].set_ylabel("width σx at the last round, pixels")
+        for panel in panels[::3]:
+            panel.set_ylabel("last width σx (pixels)")
         panels[0].set_ylim(bottom=0)
-        panels[0].legend()
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
+        title = "bars: least to greatest of the seeds; thin bars: 95 % interval"
+        figure.suptitle(title, x=0.99, ha="right", fontsize="small")
 
 
 def name_value(value: Any) -> str:

@@ -1,0 +1,107 @@
+"""Lists of runs for people: kind, what varies, seed, the items that use a run, date and size, not only a hash."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from time import gmtime, strftime
+from typing import TYPE_CHECKING, Any
+
+from prunefield.core.errors import StoreError
+from prunefield.core.files import make_folder, write_whole
+from prunefield.core.settings import flatten_settings
+from prunefield.lab.json_files import encode_table, read_table
+from prunefield.lab.tables import find_varying
+
+if TYPE_CHECKING:  # a list of runs needs no torch
+    from prunefield.lab.folder import Folder
+
+
+def write_owner(root: Path, item: str, scale: str, runs: Iterable[str]) -> None:
+    """Writes `items/PAPER/ITEM-SCALE.json` of a store: the names of the runs that an item uses."""
+    path = root / "items" / f"{item}-{scale}.json"
+    data = encode_table({"item": item, "scale": scale, "runs": list(runs)})
+    make_folder(path.parent, chosen_by="--store")
+    if not path.exists() or path.read_bytes() != data:
+        write_whole(path, data, chosen_by="--store")
+
+
+def read_owners(root: Path) -> dict[str, list[str]]:
+    """For each run of a store the items that use it, as far as they were reproduced there."""
+    owners: dict[str, list[str]] = {}
+    for path in sorted((root / "items").glob("*/*.json")):
+        with suppress(StoreError):
+            table = read_table(path)
+            item, runs = table.get("item"), table.get("runs")
+            for run in runs if isinstance(item, str) and isinstance(runs, list) else ():
+                if isinstance(run, str) and item not in owners.setdefault(run, []):
+                    owners[run].append(item)
+    return owners
+
+
+def describe_settings(settings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """For the settings of each run its `seed` and, as text, what tells it from the others of its kind.
+
+    >>> describe_settings([{"kind": "neuron", "seed": 0, "task": {"kind": "nlgp", "g": g}} for g in (1, 3)])
+    [{'seed': 0, 'varies': 'task.g=1'}, {'seed': 0, 'varies': 'task.g=3'}]
+    """
+    flat = [flatten_settings(table) for table in settings]
+    kinds = [table.get("kind") for table in flat]
+    varying = {
+        kind: [key for key in find_varying([one for one in flat if one.get("kind") == kind]) if not _is_seed(key)]
+        for kind in dict.fromkeys(kinds)
+    }
+    return [
+        {
+            "seed": next((one[key] for key in one if _is_seed(key)), None),
+            "varies": ", ".join(f"{_shorten_key(key)}={_show(one[key])}" for key in varying[kind] if key in one),
+        }
+        for one, kind in zip(flat, kinds, strict=True)
+    ]
+
+
+def _is_seed(key: str) -> bool:
+    return key.rpartition(".")[2] == "seed"
+
+
+def _shorten_key(key: str) -> str:
+    """
+    >>> _shorten_key("of.task.kind"), _shorten_key("task.g")
+    ('of.task', 'task.g')
+    """
+    return key.removesuffix(".kind")
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "×".join(map(_show, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def describe_runs(folders: "Sequence[Folder]") -> list[dict[str, Any]]:
+    """One row for each run of a store: kind, seed, what varies, items, date and bytes; None for what is not known."""
+    owners = read_owners(folders[0].root) if folders else {}
+    tables = [_read_settings(folder) for folder in folders]
+    rows = zip(folders, describe_settings(tables), strict=True)
+    return [
+        {"kind": folder.kind, **told, "items": owners.get(folder.name, []), **measure_folder(folder)}
+        for folder, told in rows
+    ]
+
+
+def _read_settings(folder: "Folder") -> dict[str, Any]:
+    try:
+        return {"kind": folder.kind, **folder.table("settings")}
+    except StoreError:  # damaged: for `verify` to find
+        return {"kind": folder.kind}
+
+
+def measure_folder(folder: "Folder") -> dict[str, Any]:
+    """When a run was last written, and the bytes of its files."""
+    size, last = 0, 0.0
+    with suppress(OSError), os.scandir(folder.path) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                found = entry.stat()
+                size, last = size + found.st_size, max(last, found.st_mtime)
+    return {"date": strftime("%Y-%m-%d %H:%M", gmtime(last)) if last else None, "bytes": size}

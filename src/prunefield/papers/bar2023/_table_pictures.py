@@ -1,0 +1,89 @@
+"""How Tables 1 to 4 of bar2023 are drawn: differences of columns, and below them the accuracies, printed and ours."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from prunefield.measures.differences import compare_pairs
+from prunefield.papers import Frame, rows
+from prunefield.papers._kit import BLACK, GREY, PALETTE
+
+ENOUGH = 3  # seeds from which on an interval is drawn: that of two rests on one difference, and may have no width
+NAMES, PRINTED, OURS = 1.75, 0.5, 0.95  # inches of a table: names of its columns, one printed cell, one of ours
+LINE, HEAD = 0.21, 4.6  # inches of a line; lines before the first column
+CELL = ["data", "net", "density"]
+
+
+def draw_differences(axes: Axes, names: Sequence[str], printed: Iterable[Any], ours: Iterable[Frame]) -> None:
+    """For each comparison the printed differences as crosses, ours above them: each seed, their mean, its interval."""
+    cells: dict[str, str] = {}
+    for place, (gaps, found) in enumerate(zip(printed, ours, strict=True)):
+        axes.plot(gaps, [place + 0.25] * len(gaps), "x", color=GREY, label=None if place else "printed, each cell")
+        groups = list(found.groupby(CELL)["gap"])
+        for index, (cell, values) in enumerate(groups):
+            name = name_cell(*cell)
+            colour = cells.setdefault(name, PALETTE[len(cells) % len(PALETTE)])
+            height, mean = place - 0.3 + 0.4 * index / len(groups), compare_pairs([0.0] * len(values), list(values))
+            axes.plot(values, [height] * len(values), "o", color=colour, fillstyle="none", markersize=3, alpha=0.7)
+            axes.plot(mean.mean, height, "o", color=colour, markersize=6, label=None if place else name)
+            if len(values) >= ENOUGH:
+                axes.plot([mean.low, mean.high], [height] * 2, color=colour, linewidth=1)
+    axes.plot([], [], "o", color=BLACK, fillstyle="none", markersize=3, label="each seed (large: mean)")
+    axes.plot([], [], color=BLACK, linewidth=1, label=f"95 % interval, from {ENOUGH} seeds on")
+    axes.axvline(0, color=BLACK, linewidth=0.8)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.55)
+    axes.set(xscale="symlog", xlabel="difference of accuracies (points)")
+
+
+def name_cell(data: str, net: str, density: float) -> str:
+    return f"{data}, {net}, {density:.0%}"
+
+
+def measure_table(columns: int, printed: int, ours: int) -> tuple[float, float]:
+    """Width and height in inches of the table of accuracies."""
+    return NAMES + printed * PRINTED + max(1.4, ours * OURS), LINE * (columns + HEAD)
+
+
+def write_accuracies(axes: Axes, table: Frame, columns: Sequence[str]) -> None:
+    """A table of text: a line for each column of the paper's table, printed cells on the left, ours on the right."""
+    axes.set_axis_off()
+    parts = {source: _list_cells(rows(table, source=source)) for source in ("paper", "here")}
+    width, height = measure_table(len(columns), len(parts["paper"]), len(parts["here"]))
+    axes.set(xlim=(0, width), ylim=(height, 0))
+    style: dict[str, Any] = {"fontsize": 7.5, "va": "center"}
+    places = {column: LINE * (HEAD + line - 0.4) for line, column in enumerate(columns)}
+    for column, y in places.items():
+        axes.text(0, y, column, **style)
+    x = NAMES
+    for source, step in (("paper", PRINTED), ("here", OURS)):
+        title = "accuracy (%), printed" if source == "paper" else "ours (mean ± sd)"
+        axes.text(x, LINE * 0.3, title, fontsize=8, va="center", fontweight="bold")
+        before: tuple[str, ...] = ()
+        for cell, values in parts[source].items():
+            for line, text in enumerate(_shorten(cell[0], cell[1]), start=1):
+                if before != cell[:2] or source == "here":
+                    axes.text(x, LINE * (line + 0.4), text, **style)
+            axes.text(x, LINE * 3.3, f"{cell[2]:.0%}", color=GREY, **style)
+            for column, y in places.items():
+                axes.text(x, y, values.get(column, "–"), **style)
+            before, x = cell[:2], x + step
+
+
+def _list_cells(table: Frame) -> dict[tuple[str, str, float], Mapping[str, str]]:
+    """The accuracies of each cell by column, as text."""
+    found: dict[tuple[str, str, float], dict[str, str]] = {}
+    for (*cell, column), values in table.groupby([*CELL, "column"], sort=False)["accuracy"]:
+        spread = f" ± {values.std():.1f}" if len(values) > 1 else ""
+        text = f"{values.mean():.{1 if spread else 2}f}{spread}"
+        found.setdefault((cell[0], cell[1], cell[2]), {})[column] = text
+    return dict(sorted(found.items(), key=lambda item: (item[0][0], item[0][1], -item[0][2])))
+
+
+def _shorten(data: str, net: str) -> tuple[str, str]:
+    """
+    >>> _shorten("leaves", "ResNet-8, width 4")
+    ('leaves', 'ResNet-8 ×4')
+    """
+    return data, net.replace(", width ", " ×")

@@ -1,0 +1,122 @@
+"""What the terminal shows of claims: the ledger as a table, as blocks or as lines, and a summary of fifteen lines."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from prunefield.core.errors import show_line
+from prunefield.core.terminal import find_width, open_console, shorten, wrap_lines
+from prunefield.report.ledger import explain_null
+
+Claims = Sequence[Mapping[str, Any]]  # as `Row.as_json` gives them
+COLOURS = {"reproduced": "green", "corrected": "cyan", "not reproduced": "red"}
+WORDS = {
+    "reproduced": "hold",
+    "corrected": "corrected",
+    "not reproduced": "fail",
+    "not testable at this scale": "undecided",
+}
+TABLE = 120  # columns from which on the ledger is a table
+SHOWN = 3  # findings of the summary
+
+
+def show_ledger(claims: Claims) -> None:
+    """Prints claims: what the paper says, what was observed, the verdict, and that of the null.
+
+    A wide terminal gets a table, a narrow one a block for each claim, and a pipe one line for each, with tabs.
+    """
+    width = find_width()
+    if width is None:
+        print("\t".join(("item", "scale", "verdict", "claim", "place", "paper", "observed", "null", "n")))
+        for claim in claims:
+            keys = ("item", "scale", "status", "text", "where", "expected", "observed")
+            print("\t".join((*(show_line(claim[key]) for key in keys), _explain(claim), str(claim["n"]))))
+    elif width < TABLE:
+        for claim in claims:
+            _print_block(claim, width)
+    else:
+        _print_table(claims)
+    print(count_verdicts(claims))
+
+
+def _explain(claim: Mapping[str, Any]) -> str:
+    return "–" if claim["null"] is None else explain_null(claim["null"]["status"])
+
+
+def _print_block(claim: Mapping[str, Any], width: int) -> None:
+    from rich.text import Text
+
+    status = claim["status"]
+    head = Text(f"{claim['item']} ", style="bold").append(status, style=COLOURS.get(status, "yellow"))
+    lines = wrap_lines(show_line(f"{claim['text']} ({claim['where']})"), width, first="  ")
+    parts = {"paper": claim["expected"], "observed": claim["observed"], "note": claim["note"]}
+    parts["null"] = f"{_explain(claim)}; n = {claim['n']}, {claim['scale']} scale"
+    for name, text in parts.items():
+        lines += wrap_lines(show_line(text), width, first=f"    {name:<9}") if text else []
+    console = open_console()
+    console.print(head)
+    print("\n".join(lines), end="\n\n")
+
+
+def _print_table(claims: Claims) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title="Ledger of claims", title_justify="left", header_style="bold", show_lines=True)
+    for name, ratio in (("item", 2), ("claim", 5), ("paper", 3), ("observed", 5), ("verdict", 2), ("null", 2)):
+        table.add_column(name, ratio=ratio, overflow="fold")
+    table.add_column("n", justify="right")
+    for claim in claims:
+        status = claim["status"]
+        table.add_row(
+            f"{claim['item']}\n{claim['scale']}",
+            escape(f"{claim['text']} ({claim['where']})"),
+            escape(claim["expected"]),
+            escape("\n".join(filter(None, (claim["observed"], claim["note"])))),
+            f"[{COLOURS.get(status, 'yellow')}]{status}[/]",
+            _explain(claim),
+            str(claim["n"]),
+        )
+    open_console().print(table)
+
+
+def count_verdicts(claims: Claims) -> str:
+    """How many claims there are with each verdict."""
+    counts = Counter(claim["status"] for claim in claims)
+    return f"{len(claims)} claims: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+
+
+def show_summary(claims: Claims) -> None:
+    """Prints the verdicts on each paper, and the findings most worth seeing."""
+    papers = list(dict.fromkeys(_paper_of(claim) for claim in claims))
+    groups = {paper: [claim for claim in claims if _paper_of(claim) == paper] for paper in papers}
+    print(f"{'paper':<12}{'claims':>8}" + "".join(f"{word:>11}" for word in WORDS.values()))
+    for paper, group in {**groups, **({"all": claims} if len(groups) > 1 else {})}.items():
+        counts = Counter(claim["status"] for claim in group)
+        print(f"{paper:<12}{len(group):>8}" + "".join(f"{counts[status]:>11}" for status in WORDS))
+    if chosen := choose_highlights(claims):
+        print("\nWorth seeing")
+        print("\n".join(line for claim in chosen for line in _describe_highlight(claim)))
+
+
+def choose_highlights(claims: Claims, most: int = SHOWN) -> list[Mapping[str, Any]]:
+    """Of the claims that their items highlight the decided ones, one of each paper before a second one of any."""
+    marked = [claim for claim in claims if claim.get("highlight") and claim["status"] in COLOURS]
+    rank: Counter[str] = Counter()
+    order = []
+    for claim in marked:
+        rank[_paper_of(claim)] += 1
+        order.append(rank[_paper_of(claim)])
+    chosen = sorted(range(len(marked)), key=order.__getitem__)[:most]
+    return [marked[place] for place in sorted(chosen)]
+
+
+def _describe_highlight(claim: Mapping[str, Any]) -> Iterator[str]:
+    """Two lines: the claim, and the verdict with what was observed."""
+    width = find_width() or 10**6
+    yield shorten(f"  {claim['item']}: {show_line(claim['text'])}", width)
+    yield shorten(f"    {claim['status']}: {show_line(claim['observed'])}", width)
+
+
+def _paper_of(claim: Mapping[str, Any]) -> str:
+    return claim["item"].partition("/")[0]
