@@ -1,4 +1,4 @@
-"""Write one self-contained HTML page from the store: the ledger and every figure with its settings and table."""
+"""Write one self-contained HTML page from the store: every claim and figure, and explorers of masks and fields."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -14,21 +14,24 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
-    from prunefield.core.errors import UsageError
-    from prunefield.report.ledger import check_scale, find_items, read_finding
+    from prunefield.report.ledger import check_scale, find_items
     from prunefield.report.page import write_page
+    from prunefield.report.page.gaps import collect_findings
 
     chosen, scale, store = (
         find_items(args.items),
         None if args.scale is None else check_scale(args.scale),
         old_store(args),
     )
-    findings = [finding for item in chosen if (finding := read_finding(store, item, scale))]
-    if not findings:
-        raise UsageError(f"no item is complete in {store.root}; run: prunefield reproduce --store {store.root}")
-    path = write_page(findings, store, args.out or store.root / "report.html")
+    found = collect_findings(store, chosen, scale)
+    path = write_page(found, store, args.out or store.root / "report.html").resolve()
     if args.json:
-        print_json({"report": str(path.resolve())})
-    else:
-        print(f"report: {path.resolve()}")
+        missing = [gap["name"] for gap in found.missing]
+        print_json({"report": str(path), "missing": missing, "problems": found.problems})
+        return 0
+    print(f"report: {path}")
+    for name, problem in found.problems.items():
+        print(f"left out: {name}: {problem}")
+    if found.missing:
+        print(f"{len(found.missing)} of {len(chosen)} items are not finished; the page has the commands that make them")
     return 0

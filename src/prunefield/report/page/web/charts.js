@@ -1,0 +1,1 @@
+// Charts: drawings that the page makes itself.
