@@ -47,6 +47,7 @@ def encode_captioned(figure: "Figure", finding: Finding) -> dict[str, bytes]:
 
     from prunefield.core.figures import STYLE
 
+    figure.set_layout_engine(None)  # it is laid out; with an engine `savefig` would draw everything twice
     width, height = figure.get_size_inches()
     lines = wrap(write_caption(finding), max(40, int(width * 72 / (0.5 * SMALL))))
     strip = LINE * (len(lines) + 1)

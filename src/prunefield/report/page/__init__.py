@@ -30,12 +30,19 @@ from prunefield.core.files import write_whole
 from prunefield.lab.store import Store
 from prunefield.report.ledger import Finding
 from prunefield.report.page.contents import describe_figure, describe_item, list_papers, summarise_versions
+from prunefield.report.page.dynamics import describe_dynamics
+from prunefield.report.page.fields import describe_fields
 from prunefield.report.page.gaps import Collected, describe_store, explain_problem
 from prunefield.report.page.packing import pack_island
+from prunefield.report.page.prunings import describe_prunings
 
 LARGEST = 7_500_000  # bytes of a page
-SCRIPTS = ("elements", "islands", "charts", "address", "verdicts", "items", "ledger", "store", "main")
-STYLES = ("colours", "page", "parts")
+SCRIPTS = (
+    "elements", "islands", "charts", "address", "verdicts", "items", "ledger", "fields", "unit", "dynamics", "pruning",
+    "store", "main",
+)  # fmt: skip
+STYLES = ("colours", "page", "parts", "explorers")
+EXPLORERS = {"fields": describe_fields, "dynamics": describe_dynamics, "pruning": describe_prunings}
 
 
 def write_page(found: Collected, store: Store, path: Path) -> Path:
@@ -61,27 +68,35 @@ def render_page(
         else:
             items.append(item)
             islands[f"item/{finding.name}"] = figure
-    spare = LARGEST
-    packed = {}
-    pdfs = {name: figure.pop("pdf") for name, figure in islands.items()}
-    for name, island in islands.items():
-        packed[name] = pack_island(island)
-        spare -= len(packed[name])
-    for name, pdf in sorted(pdfs.items(), key=lambda pair: len(pair[1])):
-        text = pack_island({"pdf": pdf})
-        if spare >= len(text):
-            packed[name.replace("item/", "pdf/", 1)] = text
-            spare -= len(text)
+    summaries = {}
+    for name, describe in EXPLORERS.items():
+        summaries[name], more = describe(store)
+        islands |= more
+    pdfs = {name: island.pop("pdf") for name, island in islands.items() if "pdf" in island}
+    packed = {name: pack_island(island) for name, island in islands.items()}
+    packed |= _pack_pdfs(pdfs, LARGEST - sum(map(len, packed.values())))
     index = {
         "version": prunefield.__version__,
         "papers": list_papers([*(item["name"] for item in items), *(gap["name"] for gap in missing), *problems]),
         "items": items,
+        **summaries,
         "missing": missing,
         "problems": problems,
         "store": describe_store(store),
         "made": summarise_versions(store.folder(run).table("made") for found in findings for run in found.results),
     }
     return _fill_template(pack_island(index), packed)
+
+
+def _pack_pdfs(pdfs: Mapping[str, bytes], spare: int) -> dict[str, str]:
+    """The PDF files for which there is room, small ones first."""
+    packed = {}
+    for name, pdf in sorted(pdfs.items(), key=lambda pair: len(pair[1])):
+        text = pack_island({"pdf": pdf})
+        spare -= len(text)
+        if spare >= 0:
+            packed[name.replace("item/", "pdf/", 1)] = text
+    return packed
 
 
 def _fill_template(index: str, islands: Mapping[str, str]) -> str:

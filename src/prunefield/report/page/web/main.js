@@ -2,7 +2,7 @@
 
 let index = null;
 let view = null;
-const ROOMS = [["claims", "Claims"], ["store", "What is missing"]];
+const ROOMS = [["claims", "Claims"], ["fields", "Receptive fields"], ["dynamics", "Dynamics"], ["pruning", "Pruning"], ["store", "What is missing"]];
 
 async function start() {
   applyTheme(readTheme());
@@ -84,6 +84,9 @@ function showView() {
 function makeView(name, path, query) {
   if (name === "claims") return showLedger(query);
   if (name === "store") return showStore();
+  if (name === "fields") return showFields(query);
+  if (name === "dynamics") return showDynamics(query);
+  if (name === "pruning") return showPruning(query);
   const item = name === "item" && index.items.find((one) => one.name === path);
   if (item) return showItem(item);
   return [el("h1", {}, "Not on this page"), el("p", {}, `The address asks for ${location.hash}, of which this page has nothing. `,
