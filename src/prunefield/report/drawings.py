@@ -1,10 +1,20 @@
-"""Figures and tables of items as files: SVG, PDF and CSV."""
+"""Figures and tables of items as files: SVG, PDF and CSV. A figure says in its own file what it is."""
 
+import io
 from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
-from prunefield.core.figures import encode_figure
+import prunefield
 from prunefield.core.files import make_folder, write_whole
 from prunefield.report.ledger import Finding
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SMALL = 6.5  # points, the size of the caption
+LINE = 0.13  # inches between its lines
+DATES = {"svg": "Date", "pdf": "CreationDate"}  # left out, so that the same figure gives the same file
 
 
 def format_csv(finding: Finding) -> str:
@@ -16,11 +26,81 @@ def write_item_files(finding: Finding, root: Path) -> list[Path]:
     """Writes `root/paper/item-scale.csv`, `.svg` and `.pdf`."""
     path = root / f"{finding.name}-{finding.scale}"
     make_folder(path.parent, chosen_by="--store")
-    figure = finding.draw()
     files = {".csv": format_csv(finding).encode()} | {
-        f".{suffix}": encode_figure(figure, suffix) for suffix in ("svg", "pdf")
+        f".{suffix}": data for suffix, data in encode_drawing(finding).items()
     }
     written = [path.with_name(path.name + suffix) for suffix in files]
     for file, data in zip(written, files.values(), strict=True):
         write_whole(file, data, chosen_by="--store")
     return written
+
+
+def encode_drawing(finding: Finding) -> dict[str, bytes]:
+    """The figure with its caption below it, as `svg` and `pdf`."""
+    return encode_captioned(finding.draw(), finding)
+
+
+def encode_captioned(figure: "Figure", finding: Finding) -> dict[str, bytes]:
+    """A figure with a strip for its caption below it: an SVG in a talk must not be anonymous."""
+    import matplotlib
+    from matplotlib.transforms import Bbox
+
+    from prunefield.core.figures import STYLE
+
+    figure.set_layout_engine(None)  # it is laid out; with an engine `savefig` would draw everything twice
+    width, height = figure.get_size_inches()
+    lines = wrap(write_caption(finding), max(40, int(width * 72 / (0.5 * SMALL))))
+    strip = LINE * (len(lines) + 1)
+    about: dict[str, Any] = {"Title": f"{finding.name}: {finding.item.title}", "Creator": "prunefield"}
+    words = {"svg": "Description", "pdf": "Subject"}
+    files: dict[str, bytes] = {}
+    with matplotlib.rc_context(STYLE):
+        for place, line in enumerate(lines):
+            at = -LINE * (place + 1) / height
+            figure.text(0.02, at, line, fontsize=SMALL, color="#555555", verticalalignment="baseline")
+        for suffix, date in DATES.items():
+            buffer = io.BytesIO()
+            metadata = {**about, words[suffix]: write_caption(finding), date: None}
+            shown = Bbox([[0, -strip], [width, height]])
+            figure.savefig(buffer, format=suffix, dpi=150, bbox_inches=shown, metadata=metadata)
+            files[suffix] = buffer.getvalue()
+    return files
+
+
+def write_caption(finding: Finding) -> str:
+    """What the figure is, in one paragraph: item, scale, seeds, number of values, version and digest."""
+    seeds = ", ".join(map(str, list_seeds(finding))) or "none"
+    rows, runs = len(finding.table), len(finding.results)
+    return (
+        f"{finding.name}. {finding.item.title}. {finding.scale} scale; seeds: {seeds}; n = {rows:,} rows from "
+        f"{runs:,} runs. prunefield {prunefield.__version__}, digest {finding.digest[:12]}."
+    )
+
+
+def list_seeds(finding: Finding) -> list[int]:
+    """Every seed anywhere in the settings of the runs of a finding."""
+    return sorted({seed for run in finding.results for seed in _find_seeds(run.settings())})
+
+
+def _find_seeds(settings: Any) -> set[int]:
+    if not isinstance(settings, dict):
+        return set()
+    inner = {seed for value in settings.values() for seed in _find_seeds(value)}
+    return inner | ({settings["seed"]} if isinstance(settings.get("seed"), int) else set())
+
+
+def describe_drawing(figure: "Figure", finding: Finding) -> str:
+    """A text that stands for the figure: its panels with their axes and lines."""
+    panels = [text for axes in figure.axes if (text := _describe_panel(axes))]
+    shown = "; ".join(panels[:8]) + (f"; and {len(panels) - 8} more" if len(panels) > 8 else "")
+    return f"{finding.item.title}, {finding.scale} scale" + (f". Panels: {shown}" if shown else "")
+
+
+def _describe_panel(axes: Any) -> str:
+    title = next((text for place in ("center", "left", "right") if (text := axes.get_title(loc=place))), "")
+    across, up = axes.get_xlabel(), axes.get_ylabel()
+    over = f"{up} against {across}" if up and across else up or across
+    _, labels = axes.get_legend_handles_labels()
+    lines = f" ({', '.join(labels[:6])})" if labels else ""
+    text = ": ".join(filter(None, (" ".join(title.split()), over)))
+    return " ".join((text + lines).split()) if text else ""

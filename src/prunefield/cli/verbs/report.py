@@ -1,10 +1,14 @@
-"""Write one self-contained HTML page from the store: the ledger and every figure with its settings and table."""
+"""Write one self-contained HTML page from the store: every claim and figure, and explorers of masks and fields."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prunefield.cli.options import add_items, add_store, print_json
+
+if TYPE_CHECKING:
+    from prunefield.report.page.gaps import Collected
 
 EXAMPLES = {
     "prunefield report": "the page of everything that is stored",
@@ -20,24 +24,28 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
-    path = write_report(args.store, args.items, args.scale, args.out)
+    path, found = write_report(args.store, args.items, args.scale, args.out)
     if args.json:
-        print_json({"report": str(path)})
-    else:
-        print(f"report: {path}")
+        missing = [gap["name"] for gap in found.missing]
+        print_json({"report": str(path), "missing": missing, "problems": found.problems})
+        return 0
+    print(f"report: {path}")
+    for name, problem in found.problems.items():
+        print(f"left out: {name}: {problem}")
+    if found.missing:
+        print(f"items not finished: {len(found.missing)}; the page has the commands that make them")
     return 0
 
 
-def write_report(place: Path, items: Sequence[str] = (), wanted: str | None = None, out: Path | None = None) -> Path:
-    """Writes the page of what a store has of the chosen items (all by default); returns its full path."""
-    from prunefield.core.errors import UsageError
+def write_report(
+    place: Path, items: Sequence[str] = (), wanted: str | None = None, out: Path | None = None
+) -> "tuple[Path, Collected]":
+    """Writes the page of what a store has of the chosen items (all by default); returns its full path and what it has."""
     from prunefield.lab.store import read_store
-    from prunefield.report.ledger import check_scale, find_items, read_finding
+    from prunefield.report.ledger import check_scale, find_items
     from prunefield.report.page import write_page
+    from prunefield.report.page.gaps import collect_findings
 
-    chosen, scale = find_items(list(items)), None if wanted is None else check_scale(wanted)
     store = read_store(place)
-    findings = [finding for item in chosen if (finding := read_finding(store, item, scale))]
-    if not findings:
-        raise UsageError(f"no item is complete in {store.root}; run: prunefield reproduce --store {store.root}")
-    return write_page(findings, store, out or store.root / "report.html").resolve()
+    found = collect_findings(store, find_items(list(items)), None if wanted is None else check_scale(wanted))
+    return write_page(found, store, out or store.root / "report.html").resolve(), found

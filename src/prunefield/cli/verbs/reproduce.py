@@ -45,7 +45,7 @@ def execute(args: Namespace) -> int:
     if args.dry_run:
         return print_plan(args, plan_items(args.items, args.scale, args.store, device=args.device))
     found = reproduce(args.items, args.scale, args.store, **how_to_run(args))
-    page = report.write_report(args.store) if args.report and found.claims else None
+    page = report.write_report(args.store)[0] if args.report and found.claims else None
     if args.json:
         entries = [{"item": name, "files": [], **entry} for name, entry in found.entries.items()]
         document = {"scale": args.scale, "store": str(args.store), "items": entries, "failures": dict(found.failures)}

@@ -1,0 +1,122 @@
+"""The page: one HTML file with script, styles and data in it, which works offline and requests nothing.
+
+How it is built. `web/` has the template, the styles and the script, one file for each room of the page; they are put
+into the file as they are, in the order of SCRIPTS. Data are islands (`packing`): one small one with all claims, which
+comes before the script, so that the first view does not wait for the rest; then one for each figure and for each run
+of the explorers, unpacked when they are looked at. Figures are shown as images, so that no identifier, style or script
+of a drawing can meet those of the page or of another drawing. The script builds every element by itself and puts text
+into it as text, so a name with HTML in it is shown and not run; the policy of the file allows no other script, no
+request and no style but its own.
+
+    contents   claims, figures, tables and settings of the items        ledger.js, items.js
+    fields     receptive fields of `imp` runs, round by round           fields.js, unit.js
+    dynamics   weights of `neuron` and `flow` runs over time            dynamics.js
+    prunings   densities and masks of `pruned` runs, bounds of `sketch` pruning.js
+    gaps       what failed, what is missing and how to make it          store.js
+
+Every part has a share of the 8 MB that a page may take (LARGEST); what does not fit is left out, and the page says so.
+PDF files are put in last, as far as there is room: `prunefield reproduce` writes them into the store anyway.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import prunefield
+from prunefield.core.files import write_whole
+from prunefield.lab.store import Store
+from prunefield.report.ledger import Finding
+from prunefield.report.page.contents import describe_figure, describe_item, list_papers, summarise_versions
+from prunefield.report.page.dynamics import describe_dynamics
+from prunefield.report.page.fields import describe_fields
+from prunefield.report.page.gaps import Collected, describe_store, explain_problem
+from prunefield.report.page.packing import pack_island
+from prunefield.report.page.prunings import describe_prunings
+
+LARGEST = 7_500_000  # bytes of a page
+SCRIPTS = (
+    "elements", "islands", "charts", "address", "verdicts", "items", "ledger", "fields", "unit", "dynamics", "pruning",
+    "store", "main",
+)  # fmt: skip
+STYLES = ("colours", "page", "parts", "explorers")
+EXPLORERS = {"fields": describe_fields, "dynamics": describe_dynamics, "pruning": describe_prunings}
+
+
+def write_page(found: Collected, store: Store, path: Path) -> Path:
+    """Writes the page of what was found in a store."""
+    write_whole(path, render_page(found.findings, store, missing=found.missing, problems=found.problems).encode())
+    return path
+
+
+def render_page(
+    findings: Sequence[Finding],
+    store: Store,
+    *,
+    missing: Sequence[Mapping[str, Any]] = (),
+    problems: Mapping[str, str] | None = None,
+) -> str:
+    """The page as text."""
+    problems, islands, items = dict(problems or {}), {}, []
+    for finding in findings:
+        try:
+            item, figure = describe_item(finding), describe_figure(finding, store)
+        except Exception as error:  # the drawing of one item must not cost the page of all others
+            problems[finding.name] = explain_problem(error)
+        else:
+            items.append(item)
+            islands[f"item/{finding.name}"] = figure
+    summaries = {}
+    for name, describe in EXPLORERS.items():
+        summaries[name], more = describe(store)
+        islands |= more
+    pdfs = {name: island.pop("pdf") for name, island in islands.items() if "pdf" in island}
+    packed = {name: pack_island(island) for name, island in islands.items()}
+    packed |= _pack_pdfs(pdfs, LARGEST - sum(map(len, packed.values())))
+    index = {
+        "version": prunefield.__version__,
+        "papers": list_papers([*(item["name"] for item in items), *(gap["name"] for gap in missing), *problems]),
+        "items": items,
+        **summaries,
+        "missing": missing,
+        "problems": problems,
+        "store": describe_store(store),
+        "made": summarise_versions(store.folder(run).table("made") for found in findings for run in found.results),
+    }
+    return _fill_template(pack_island(index), packed)
+
+
+def _pack_pdfs(pdfs: Mapping[str, bytes], spare: int) -> dict[str, str]:
+    """The PDF files for which there is room, small ones first."""
+    packed = {}
+    for name, pdf in sorted(pdfs.items(), key=lambda pair: len(pair[1])):
+        text = pack_island({"pdf": pdf})
+        spare -= len(text)
+        if spare >= 0:
+            packed[name.replace("item/", "pdf/", 1)] = text
+    return packed
+
+
+def _fill_template(index: str, islands: Mapping[str, str]) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    script = "\n".join(read_web_file(f"{name}.js") for name in SCRIPTS)
+    style = "\n".join(read_web_file(f"{name}.css") for name in STYLES)
+    script = f'"use strict";\n(() => {{\n{script}\n}})();\n'
+    loader = PackageLoader("prunefield", "report/page/web")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    sources = {"script": f"'{hash_source(script)}'", "style": f"'{hash_source(style)}'"}
+    template = environment.get_template("page.html")
+    return template.render(index=index, islands=islands, script=script, style=style, sources=sources)
+
+
+def read_web_file(name: str) -> str:
+    """A file of `web/`."""
+    return (files("prunefield.report.page") / "web" / name).read_text(encoding="utf-8")
+
+
+def hash_source(text: str) -> str:
+    """The name of a script or style in a content security policy."""
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

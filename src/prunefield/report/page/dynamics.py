@@ -1,0 +1,105 @@
+"""Data of the dynamics player: weights of `neuron` and `flow` runs over time, with the data that made them.
+
+A neuron is shown with the flows from the same initial weights; a flow without a neuron is shown by itself. Weights of
+a run are rounded to 65,535 levels.
+"""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from prunefield.core.errors import Error
+from prunefield.core.settings import flatten_settings
+from prunefield.lab.store import Store
+from prunefield.report.page.catalogue import list_runs
+from prunefield.report.page.gaps import explain_problem
+from prunefield.report.page.packing import round_to_bytes
+from prunefield.runs.flow import Flow
+from prunefield.runs.neuron import Neuron
+from prunefield.tasks import Discrimination
+
+RUNS = 400  # of each kind that are shown at most
+SHARE = 2_500_000  # bytes that all of them may take, before they are written as text
+POINTS = 121  # of the curves of marginal and amplifier
+SPREAD = 3.0  # standard deviations to which they reach
+STEPS, STARTS = 60, 32  # records and initialisations of a run that are shown at most
+
+
+def describe_dynamics(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The list of entries with all that the phase diagram needs, and an island for each of them."""
+    neurons, flows = list_runs(store, Neuron, RUNS), list_runs(store, Flow, RUNS)
+    problems = {**neurons.problems, **flows.problems}
+    starts: dict[str, list[Flow]] = {}
+    for flow in flows.runs:
+        starts.setdefault(_name_start(flow), []).append(flow)
+    groups: list[tuple[Neuron | None, list[Flow]]] = [(run, starts.get(_name_start(run), [])) for run in neurons.runs]
+    used = {_name_start(run) for run in neurons.runs}
+    groups += [(None, found) for start, found in starts.items() if start not in used]
+    entries, islands, size = [], {}, 0
+    for neuron, found in groups:
+        first = neuron or found[0]
+        try:
+            island = {"sources": _read_sources(store, neuron, found), **describe_task(first.task)}
+        except (Error, LookupError, ValueError, RuntimeError) as error:
+            problems[first.folder] = explain_problem(error)
+            continue
+        if (size := size + sum(one["weights"].nbytes for one in island["sources"])) > SHARE:
+            problems["the rest"] = f"{len(groups) - len(entries)} of {len(groups)} do not fit into the page"
+            break
+        entries.append(_describe_entry(first, island))
+        islands[f"dynamics/{first.folder}"] = island
+    finished = neurons.finished + flows.finished
+    return {"entries": entries, "finished": finished, "problems": problems}, islands
+
+
+def _name_start(run: Neuron | Flow) -> str:
+    """What two runs have in common that start from the same weights on the same data."""
+    return json.dumps([run.task.settings(), run.seed, run.inits, run.init_scale], sort_keys=True)
+
+
+def _read_sources(store: Store, neuron: Neuron | None, flows: list[Flow]) -> list[dict[str, Any]]:
+    found = []
+    for run in [*([neuron] if neuron else []), *flows]:
+        records = store.folder(run).read().records
+        records = records[:: max(1, math.ceil(len(records) / STEPS))] + records[-1:] * (len(records) > STEPS)
+        weights = torch.stack([record.tensors["weights"][:STARTS] for record in records]).double().numpy()
+        whole, unit = round_to_bytes(weights, np.int16)
+        ipr = np.stack([record.tensors["ipr"][:STARTS].double().numpy() for record in records]).astype(np.float32)
+        name = "simulated" if isinstance(run, Neuron) else f"flow, {run.amplifier} φ"
+        times = [record["time"] for record in records]
+        found.append({"name": name, "run": run.folder, "times": times, "weights": whole, "unit": unit, "ipr": ipr})
+    return found
+
+
+def describe_task(task: Discrimination) -> dict[str, Any]:
+    """The marginal law and the amplifier of a task as curves."""
+    x = torch.linspace(-SPREAD, SPREAD, POINTS, dtype=torch.float64)
+    return {
+        "shape": task.shape,
+        "title": task.title,
+        "x": x.numpy(),
+        "share": (task.cdf(x + SPREAD / POINTS) - task.cdf(x - SPREAD / POINTS)).numpy() * POINTS / (2 * SPREAD),
+        "amplifier": task.amplifier(x).numpy(),
+    }
+
+
+def _describe_entry(run: Neuron | Flow, island: dict[str, Any]) -> dict[str, Any]:
+    kurtosis = run.task.kurtosis()
+    flat = flatten_settings(run.task.settings())
+    settings = {f"task.{key}": value for key, value in flat.items() if key != "kind"}
+    settings |= {
+        key: value for key, value in flatten_settings(run.settings()).items() if "." not in key and key != "kind"
+    }
+    ends = {one["name"]: float(one["ipr"][-1].mean()) * run.task.sites for one in island["sources"]}
+    return {
+        "run": run.folder,
+        "title": run.task.title,
+        "task": run.task.kind(),
+        "excess": kurtosis - 3 if math.isfinite(kurtosis) else None,
+        "settings": settings,
+        "ends": ends,
+        "records": max(len(one["times"]) for one in island["sources"]),
+    }

@@ -1,0 +1,157 @@
+"""Data of the receptive-field explorer: masks and weights of `imp` runs, and what is measured on every unit of them.
+
+A mask of every round is one small number per weight, its fate: the last round in which it is kept. Weights are those
+of the rewind point, rounded to 255 levels. Widths are fitted here as `widths` runs do; pre-activations are computed on
+the images that `kurtosis` runs draw, if the task can draw them here; Gabor fits are those of `gabors` runs.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from prunefield.core import seeds
+from prunefield.core.errors import Error
+from prunefield.lab.store import Store
+from prunefield.measures.kurtosis import gaussian_kurtosis, kurtosis_per_class
+from prunefield.measures.widths import measure_widths
+from prunefield.pruning.rounds import count_lifetimes
+from prunefield.report.page.catalogue import list_runs, name_runs
+from prunefield.report.page.gaps import explain_problem
+from prunefield.report.page.packing import round_to_bytes
+from prunefield.runs import Record
+from prunefield.runs.gabors import Gabors
+from prunefield.runs.imp import METHODS, Imp, read_masks
+from prunefield.runs.kurtosis import Kurtosis, rewound_weight
+from prunefield.tasks import Task, draw_balanced
+from prunefield.tasks.clone import Clone
+
+RUNS = 12  # that are shown at most
+SIDES = (8, 7, 6, 5, 4, 3, 2)  # of the square of units that is shown
+SHARE = 2_400_000  # bytes that all of them may take, before they are written as text
+IMAGES = 2_000  # for pre-activations, at most
+BINS, REACH = 33, 4.0  # of histograms, and their half width in standard deviations
+
+
+def describe_fields(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The list of runs, and an island for each of them."""
+    listed = list_runs(store, Imp, RUNS)
+    side = choose_side(listed.runs)
+    gabors, images = list_runs(store, Gabors, 10 * RUNS).runs, list_runs(store, Kurtosis, 10 * RUNS).runs
+    names = name_runs(listed.runs, [f"{name_task(run.task)}, seed {run.seed}" for run in listed.runs], ("task", "seed"))
+    shown, islands, problems = [], {}, dict(listed.problems)
+    for run, name in zip(listed.runs, names, strict=True):
+        try:
+            records = store.folder(run).read().records
+            island = _describe_run(run, records, side**2)
+            island["gabors"] = _read_gabors(store, run, records, gabors)
+            per_class = next((one.per_class for one in images if one.of == run and one.layer == 0), 50)
+            island["before"] = _measure_before(run, records, island["layers"][0]["units"], per_class)
+        except (Error, LookupError, ValueError, RuntimeError) as error:
+            problems[run.folder] = explain_problem(error)
+        else:
+            shown.append({"run": run.folder, "name": name})
+            islands[f"fields/{run.folder}"] = island
+    shown.sort(key=lambda one: one["name"].count(","))  # those with the usual settings first
+    return {"runs": shown, "finished": listed.finished, "problems": problems}, islands
+
+
+def choose_side(runs: list[Imp]) -> int:
+    """The side of the square of units of which all runs together fit into their share."""
+    inputs = sum(run.widths[0] for run in runs)
+    return next((side for side in SIDES if side**2 * inputs * 2.5 <= SHARE), SIDES[-1])
+
+
+def name_task(task: Task) -> str:
+    """A task in two words.
+
+    >>> from prunefield.tasks.leaves import Leaves
+    >>> name_task(Clone(of=Leaves(side=16), per_class=100))
+    'clone of leaves 16×16 from 100 a class'
+    """
+    if isinstance(task, Clone):
+        return f"clone of {name_task(task.of)} from {task.per_class} a class"
+    return f"{task.kind()} {'×'.join(map(str, task.shape[-2:]))}"
+
+
+def _describe_run(run: Imp, records: list[Record], most: int) -> dict[str, Any]:
+    masks = {method: read_masks(run, records, method) for method in METHODS}
+    fates = {method: count_lifetimes(found) for method, found in masks.items()}
+    layers = []
+    for layer in range(len(run.hidden)):
+        name = f"layers.{layer}.weight"
+        kept = (fates["imp"][name] >= run.rounds).sum(1)
+        units = kept.argsort(descending=True, stable=True)[:most].sort().values
+        weights, unit = round_to_bytes(records[0].tensors[f"rewind:{name}"][units].numpy(), np.int8)
+        found = {method: fates[method][name][units].numpy().astype(np.uint8) for method in METHODS}
+        shape = run.task.shape if layer == 0 else (1, *_fold(run.hidden[layer - 1]))
+        layers.append(
+            {"name": name, "units": units.tolist(), "of": run.hidden[layer], "shape": shape, "weights": weights,
+             "unit": unit, "fates": found, "density": [mask[name].float().mean().item() for mask in masks["imp"]]}
+        )  # fmt: skip
+    chosen = torch.tensor(layers[0]["units"])
+    widths = {}
+    for method, found in masks.items():
+        fits = [measure_widths(mask["layers.0.weight"][chosen].view(-1, *run.task.shape)) for mask in found]
+        widths[method] = np.stack(
+            [np.stack([fit.width_x, fit.width_y, fit.misfit], 1) for fit in fits]
+        ).astype(np.float32)  # fmt: skip
+    values = [record.values for record in records]
+    return {
+        "rounds": run.rounds, "layers": layers, "widths": widths, "settings": run.settings(),
+        "accuracy": [row["accuracy"] for row in values],
+    }  # fmt: skip
+
+
+def _fold(number: int) -> tuple[int, int]:
+    """Height and width of a rectangle of this many cells that is nearly a square."""
+    height = next(side for side in range(math.isqrt(number), 0, -1) if number % side == 0)
+    return height, number // height
+
+
+def _read_gabors(store: Store, run: Imp, records: list[Record], runs: list[Gabors]) -> dict[str, Any]:
+    """The stored fits of the last masks: for each method the parameters by unit."""
+    stored = next((one for one in runs if one.of == run), None)
+    if stored is None:
+        return {}
+    found: dict[str, Any] = {"field": stored.field}
+    for record in store.folder(stored).read().records:
+        kept = read_masks(run, records, record["method"])[-1]["layers.0.weight"]
+        ranked = kept.sum(1).argsort(descending=True, stable=True)[: stored.top].tolist()
+        table = {name: tensor.tolist() for name, tensor in record.tensors.items()}
+        found[record["method"]] = {
+            unit: {name: column[place] for name, column in table.items()} for place, unit in enumerate(ranked)
+        }
+    return found
+
+
+def _measure_before(run: Imp, records: list[Record], units: list[int], per_class: int) -> dict[str, Any]:
+    """Histograms and kurtosis of the pre-activations of units of the first layer, for every method and round."""
+    classes = run.task.classes
+    number = max(4, min(per_class, IMAGES // classes))
+    try:
+        batch = draw_balanced(run.task, number, generator=seeds.generator(run.seed, "kurtosis"))
+    except Error as error:  # the data are not on this machine
+        return {"problem": str(error)}
+    weight = rewound_weight(run, records[0].tensors)[units]
+    counts, spread, kurtosis = {}, {}, {}
+    for method in METHODS:
+        rows = []
+        for mask in read_masks(run, records, method):
+            values = batch.x @ (weight * mask["layers.0.weight"][units]).T
+            within = kurtosis_per_class(values, batch.y, classes).nanmean(0)
+            rows.append((*_count_bins(values), within.numpy().astype(np.float32)))
+        counts[method], spread[method], kurtosis[method] = (np.stack(column) for column in zip(*rows, strict=True))
+    about = {"images": len(batch.y), "per_class": number, "gaussian": gaussian_kurtosis(number), "reach": REACH}
+    return {"counts": counts, "spread": spread, "kurtosis": kurtosis, **about}
+
+
+def _count_bins(values: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """A histogram of each column around its mean, as shares of its highest bin in 255 levels, and its deviation."""
+    spread = values.std(0, correction=0)
+    scaled = (values - values.mean(0)) / spread.clamp(min=1e-30)
+    bins = ((scaled / REACH + 1) * BINS / 2).long().clamp(0, BINS - 1)
+    counts = torch.zeros(values.shape[1], BINS).scatter_add_(1, bins.T, torch.ones_like(scaled).T)
+    shares = (255 * counts / counts.amax(1, keepdim=True)).round()
+    return shares.numpy().astype(np.uint8), spread.numpy().astype(np.float32)

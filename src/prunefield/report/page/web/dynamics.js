@@ -1,0 +1,147 @@
+// The dynamics player: the field of a neuron over time beside the flow that predicts it, for every stored run.
+
+function showDynamics(query) {
+  const { entries, finished, problems } = index.dynamics;
+  const head = [
+    el("h1", {}, "How a neuron comes to see locally"),
+    el("p", { class: "lead" }, "One ReLU neuron is trained to tell two lengthscales apart. Left what gradient descent did, beside it what the flow of Eq. 5 predicts from the same initial weights."),
+  ];
+  if (!entries.length) return [...head, missingRuns("neuron", finished, problems, "prunefield reproduce lufkin2024/fig3 --scale smoke")];
+  const now = { run: entries.find(({ run }) => run === query.run)?.run ?? richest(entries).run, init: Number(query.init ?? 0), time: null };
+  const controls = el("div", { class: "controls" });
+  const stage = el("div", { class: "maps", "aria-busy": "true" });
+  const curves = el("div", { class: "panels" });
+  const phase = el("div", {});
+  const player = makePlayer("Time", (step) => { now.time = step; update(); });
+  let data = null;
+  const entry = () => entries.find(({ run }) => run === now.run);
+  async function load() {
+    data = await readIsland(`dynamics/${now.run}`);
+    const longest = data.sources.reduce((best, one) => (one.times.length > best.times.length ? one : best));
+    data.times = longest.times;
+    now.time = data.times.length - 1;
+    now.init = Math.min(now.init, countStarts(data) - 1);
+    player.setRange(data.times.length - 1, now.time);
+    controls.replaceChildren(...makeSweep(entries, entry(), (run) => { now.run = run; load(); }),
+      labelled("Initialisation", makeSelect(Array.from({ length: countStarts(data) }, (_, init) => [String(init), String(init)]), String(now.init), (init) => { now.init = Number(init); update(); })));
+    phase.replaceChildren(drawPhase(entries, now.run));
+    update();
+  }
+  function update() {
+    const time = data.times[now.time];
+    changeQuery({ run: now.run, init: now.init || "" });
+    player.say(`time ${showNumber(time)} of ${showNumber(data.times[data.times.length - 1])} (steps × learning rate)`);
+    stage.replaceChildren(...data.sources.map((source) => showSource(data, source, now.init, time)));
+    stage.removeAttribute("aria-busy");
+    curves.replaceChildren(drawIpr(data, now.init, time), ...drawTask(data, entry()));
+  }
+  const redraw = () => data && update();
+  window.addEventListener("themechange", redraw);
+  const view = [...head, controls, player.node, stage, curves,
+    el("h2", {}, "Where fields are local"),
+    el("p", {}, "The end of every stored run: how local the weights are (IPR × N: 1.5 for a sinusoid, about 3 for noise, N for a single site) against the excess kurtosis of the data. Choose a point to open its field."), phase,
+    el("p", { class: "soft small" }, `${count(entries.length, "entry").replace("entrys", "entries")} from ${count(finished, "run")}.`), listProblems(problems)];
+  load();
+  return Object.assign(view, { leave: () => { player.stop(); window.removeEventListener("themechange", redraw); } });
+}
+
+/** The entry with most to see: simulated, beside a flow, with many records. */
+function richest(entries) {
+  const value = ({ ends, records }) => 1000 * Math.min(2, Object.keys(ends).length) + records + ("simulated" in ends ? 500 : 0);
+  return entries.reduce((best, one) => (value(one) > value(best) ? one : best));
+}
+
+function countStarts(data) {
+  return Math.min(...data.sources.map(({ ipr }) => ipr.shape[1]));
+}
+
+/** A menu of the kinds of data, and a slider or menu for every setting that varies among runs on them. */
+function makeSweep(entries, now, open) {
+  const kinds = [...new Set(entries.map(({ task }) => task))];
+  const family = entries.filter(({ task }) => task === now.task);
+  const parts = [labelled("Data", makeSelect(kinds.map((kind) => [kind, kind]), now.task, (task) => open(richest(entries.filter((one) => one.task === task)).run)))];
+  const keys = Object.keys(now.settings).filter((key) => new Set(family.map(({ settings }) => JSON.stringify(settings[key]))).size > 1);
+  for (const key of keys) {
+    const values = [...new Map(family.map(({ settings }) => [JSON.stringify(settings[key]), settings[key]])).values()].filter((value) => value !== undefined);
+    const isNumber = values.every((value) => typeof value === "number");
+    if (isNumber) values.sort((a, b) => a - b);
+    const move = (value) => open(nearest(family, now, key, value).run);
+    const name = key.replace("task.", "");
+    const mine = values.findIndex((value) => JSON.stringify(value) === JSON.stringify(now.settings[key]));
+    if (isNumber && values.length > 2) {
+      const slider = el("input", { type: "range", min: "0", max: String(values.length - 1), value: String(mine), "aria-valuetext": showNumber(now.settings[key]), change: () => move(values[Number(slider.value)]) });
+      parts.push(labelled(`${name} = ${showNumber(now.settings[key])}`, slider));
+    } else {
+      parts.push(labelled(name, makeSelect(values.map((value, place) => [String(place), showValue(value)]), String(mine), (place) => move(values[Number(place)]))));
+    }
+  }
+  return parts;
+}
+
+function showValue(value) {
+  return Array.isArray(value) ? value.map(showValue).join(", ") || "–" : typeof value === "number" ? showNumber(value) : String(value);
+}
+
+/** The stored run with this value that has most other settings in common with the present one. */
+function nearest(family, now, key, value) {
+  const alike = ({ settings }) => Object.keys(now.settings).filter((name) => name !== key && JSON.stringify(settings[name]) === JSON.stringify(now.settings[name])).length;
+  return family.filter(({ settings }) => JSON.stringify(settings[key]) === JSON.stringify(value)).reduce((best, one) => (alike(one) > alike(best) ? one : best));
+}
+
+/** The record of a source that is last at a time. */
+function findStep(source, time) {
+  let step = 0;
+  while (step + 1 < source.times.length && source.times[step + 1] <= time * (1 + 1e-9) + 1e-12) step += 1;
+  return step;
+}
+
+function readWeights(source, step, init) {
+  const [, starts, sites] = source.weights.shape;
+  const start = (step * starts + init) * sites;
+  return Array.from(source.weights.subarray(start, start + sites), (value) => value * source.unit);
+}
+
+/** One source: its field at a time, and all times below it. */
+function showSource(data, source, init, time) {
+  const palettes = makePalettes();
+  const step = findStep(source, time);
+  const sites = source.weights.shape[2];
+  const now = readWeights(source, step, init);
+  const title = `${source.name}: t = ${showNumber(source.times[step])}`;
+  const largest = source.unit * source.weights.reduce((most, value) => Math.max(most, Math.abs(value)), 1);
+  if (data.shape.length > 1) return panel(title, "", showField(now.map((value) => value / largest), data.shape[0], data.shape[1], palettes.signed, title));
+  const rows = source.times.map((_, place) => readWeights(source, place, init).map((value) => value / largest));
+  const map = showField(rows.flat(), rows.length, sites, palettes.signed, `${source.name}: weights of every site (across) at every time (down)`);
+  map.className = "map";
+  return el("div", { class: "panel" }, drawChart({ title, series: [{ points: now.map((value, site) => [site, value]), hue: "--one" }], x: { label: "site" }, y: { label: "weight", from: Math.min(0, -largest / 4, ...now), to: largest }, height: 220 }), map,
+    el("p", { class: "small soft" }, "Below: site across, time down."));
+}
+
+function drawIpr(data, init, time) {
+  const sites = data.shape.reduce((product, side) => product * side, 1);
+  const series = data.sources.map((source, place) => ({ name: source.name, hue: HUES[place], dash: place > 0, dots: source.times.length < 30,
+    points: source.times.map((at, step) => [at, source.ipr[step * source.ipr.shape[1] + init] * sites]) }));
+  return drawChart({ title: "How local it is", series, x: { label: "time" }, y: { label: "IPR × N", from: 0 }, marks: [{ x: time }] });
+}
+
+/** The marginal of the data and the amplifier that it makes. */
+function drawTask(data, entry) {
+  const points = (values) => Array.from(data.x, (x, place) => [x, values[place]]);
+  const excess = entry.excess === null ? "infinite" : showNumber(entry.excess);
+  return [
+    drawChart({ title: `Marginal of ${data.title}: excess kurtosis ${excess}`, series: [{ points: points(data.share), hue: "--three" }], x: { label: "value of a site" }, y: { label: "density", from: 0 } }),
+    drawChart({ title: "Amplifier φ", series: [{ name: "φ(a)", points: points(data.amplifier), hue: "--four" }], x: { label: "a" }, y: { label: "φ(a)" } }),
+  ];
+}
+
+/** The ends of all runs; every point opens its field. */
+function drawPhase(entries, chosen) {
+  const known = entries.filter(({ excess }) => excess !== null);
+  const kinds = [...new Set(known.map(({ task }) => task))];
+  const series = kinds.map((kind, place) => ({ name: kind, hue: HUES[place % HUES.length], chosen, choose: (run) => makeAddress("dynamics", "", { run }),
+    points: known.filter(({ task }) => task === kind).map(({ excess, ends, run, title }) => [Math.max(-2.1, Math.min(20, excess)), Object.values(ends)[0], run, `${title}: excess kurtosis ${showNumber(excess)}, IPR × N ${showNumber(Object.values(ends)[0])}`]) }));
+  const figure = drawChart({ title: "IPR × N at the end against excess kurtosis (20 stands for more)", series, x: { label: "excess kurtosis of a site" }, y: { label: "IPR × N", log: true }, width: 760, height: 330 });
+  figure.querySelector("svg").setAttribute("role", "group");
+  figure.classList.add("wide");
+  return figure;
+}

@@ -1,0 +1,109 @@
+// The ledger: all claims, by item, with search and filters in the address.
+
+const FILTERS = ["paper", "verdict", "scale", "q"];
+
+/** The claims that the filters of the address let through, by item. */
+function filterClaims({ paper, verdict, scale, q }) {
+  const words = (q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  return index.items
+    .filter((item) => (!paper || item.name.startsWith(`${paper}/`)) && (!scale || item.scale === scale))
+    .map((item) => ({ item, claims: item.claims.filter((claim) => (!verdict || claim.status === verdict) && hasWords(item, claim, words)) }))
+    .filter(({ claims }) => claims.length);
+}
+
+function hasWords(item, claim, words) {
+  if (!words.length) return true;
+  const text = [item.name, item.title, claim.text, claim.where, claim.expected, claim.observed, claim.note, claim.status]
+    .join(" ").toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+/** The view of all claims. */
+function showLedger(query) {
+  const all = index.items.flatMap(({ claims }) => claims);
+  const list = el("div", { id: "claims" });
+  const found = el("p", { class: "found", role: "status" });
+  function update(changes) {
+    if (changes) changeQuery(changes);
+    const now = readAddress().query;
+    const shown = filterClaims(now);
+    const number = shown.reduce((sum, { claims }) => sum + claims.length, 0);
+    const isAll = !FILTERS.some((name) => now[name]);
+    found.replaceChildren(isAll ? `All ${count(number, "claim")}` : `${number.toLocaleString("en")} of ${count(all.length, "claim")} `,
+      isAll ? "" : el("button", { type: "button", class: "quiet", click: () => { location.hash = "#/claims"; } }, "Show all"));
+    list.replaceChildren(...(shown.length ? shown.map(showGroup) : [showNothing(isAll)]));
+    markSidebar();
+  }
+  const view = [
+    el("h1", {}, "What was claimed, and what holds"),
+    el("p", { class: "lead" }, all.length ? `${count(all.length, "claim")} of ${count(index.papers.length, "paper")}, each checked by running it: ${sayCounts(countVerdicts(all))}.`
+      : "This store has no finished item yet."),
+    el("div", { class: "papers" }, index.papers.map(showPaper)),
+    showFilters(query, update), found, list,
+  ];
+  update();
+  return Object.assign(view, { update });
+}
+
+function showPaper({ name, title }) {
+  const counts = countVerdicts(index.items.filter((item) => item.name.startsWith(`${name}/`)).flatMap(({ claims }) => claims));
+  return el("a", { class: "paper", href: makeAddress("claims", "", { paper: name }) },
+    el("strong", {}, title), el("span", { class: "soft" }, name), showBar(counts), el("span", { class: "soft small" }, sayCounts(counts)));
+}
+
+function showFilters(query, update) {
+  const scales = [...new Set(index.items.map(({ scale }) => scale))];
+  const all = index.items.flatMap(({ claims }) => claims);
+  const counts = countVerdicts(all);
+  return el("form", { class: "filters", submit: (event) => event.preventDefault() },
+    labelled("Paper", makeSelect([["", "all papers"], ...index.papers.map(({ name }) => [name, name])], query.paper ?? "", (paper) => update({ paper }))),
+    labelled("Verdict", makeSelect([["", "all verdicts"], ...Object.entries(VERDICTS).map(([status, { short }]) => [status, `${short} (${counts[status]})`])],
+      query.verdict ?? "", (verdict) => update({ verdict }))),
+    labelled("Scale", makeSelect([["", "all scales"], ...scales.map((scale) => [scale, scale])], query.scale ?? "", (scale) => update({ scale }))));
+}
+
+/** The claims of an item under its title. */
+function showGroup({ item, claims }) {
+  return el("section", { class: "group" },
+    el("h2", {}, el("a", { href: makeAddress("item", item.name) }, item.title)),
+    el("p", { class: "soft small" }, el("code", {}, item.name), ` · ${item.scale} scale`),
+    el("div", { class: "claims" }, claims.map((claim) => showClaim(item, claim, item.claims.indexOf(claim), { figure: true }))));
+}
+
+function showNothing(isAll) {
+  return isAll
+    ? el("p", { class: "notice" }, "Nothing here yet. ", el("a", { href: "#/store" }, "What is missing, and the command that makes it"))
+    : el("p", { class: "notice" }, "No claim has all of these words and filters.");
+}
+
+/** One claim; it opens. */
+function showClaim(item, claim, place, { figure }) {
+  const body = el("div", { class: "claim-body" });
+  const fold = el("details", { class: "claim", "data-claim": `${item.name}/${place}`, toggle: open },
+    el("summary", {},
+      el("span", { class: "what" }, showVerdict(claim.status), el("span", { class: "text" }, claim.text), el("span", { class: "soft small" }, claim.where)),
+      el("span", { class: "said" }, el("span", { class: "tag" }, "Paper, or criterion"), claim.expected),
+      el("span", { class: "seen" }, el("span", { class: "tag" }, "Here"), claim.observed)),
+    body);
+  function open() {
+    if (fold.open && !body.hasChildNodes()) body.append(...explainClaim(item, claim, figure));
+  }
+  return fold;
+}
+
+function explainClaim(item, claim, figure) {
+  const facts = [
+    ["Values it rests on", `n = ${claim.n.toLocaleString("en")}`],
+    ["Note", claim.note],
+    ["Same check on data without the effect", claim.null && `${claim.null.outcome}: ${claim.null.observed}`],
+    ["Can be decided from", `${claim.decided_at} scale on; this is ${item.scale} scale`],
+  ];
+  return [
+    el("dl", {}, facts.filter(([, text]) => text).map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text)))),
+    figure ? showFigure(item) : null,
+    figure ? later("Numbers of the figure, with intervals", () => showNumbers(item)) : null,
+    figure ? later("Settings that vary, and the rest", () => showSettings(item)) : null,
+    el("p", { class: "small soft" }, "To repeat it:"), showCommand(makeCommand(item)),
+    figure ? el("p", {}, el("a", { href: makeAddress("item", item.name) }, `All about ${item.name}`)) : null,
+  ].filter(Boolean);
+}
