@@ -34,17 +34,19 @@ if TYPE_CHECKING:
     from prunefield.runs import Record, Run, State
     from prunefield.scores import Score
     from prunefield.tasks import Batch, Task
+    from prunefield.training.compact import compact, expand
 
 _PLACES = {
     "Batch": "tasks", "Claim": "papers", "Engine": "engines", "Item": "papers", "Mask": "masks.mask", "Record": "runs",
     "Run": "runs", "Score": "scores", "State": "runs", "Store": "lab.store", "Study": "lab.study", "Task": "tasks",
     "Verdict": "papers",
-    "carry_out": "lab.execution", "measure": "measures.measurement", "obtain": "lab.execution",
+    "carry_out": "lab.execution", "compact": "training.compact", "expand": "training.compact",
+    "measure": "measures.measurement", "obtain": "lab.execution",
     "predict": "measures.prediction", "prune": "pruning.iterations", "reproduce": "report.reproduction",
 }  # fmt: skip
 __all__ = [
     "Batch", "Claim", "Engine", "Item", "Mask", "Record", "Run", "Score", "State", "Store", "Study", "Task", "Verdict",
-    "carry_out", "measure", "obtain", "predict", "prune", "reproduce",
+    "carry_out", "compact", "expand", "measure", "obtain", "predict", "prune", "reproduce",
 ]  # fmt: skip
 
 

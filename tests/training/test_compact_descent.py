@@ -8,13 +8,13 @@ import torch
 from prunefield.core.seeds import generator
 from prunefield.networks.fcn import Fcn
 from prunefield.tasks import Batch
-from prunefield.training import compact_descent
+from prunefield.training import compact, compact_descent
 from prunefield.training.steps import train
 
 
 @pytest.fixture(autouse=True)
 def _compact_even_if_small(monkeypatch):
-    monkeypatch.setattr(compact_descent, "SMALL", 0)
+    monkeypatch.setattr(compact, "SMALL", 0)
 
 
 def make(density, batch_norm=True, batch=10, dtype=torch.float32):
@@ -77,7 +77,7 @@ def test_layers_above_the_density_and_small_ones_stay_dense(monkeypatch):
     mask["layers.1.weight"][:] = True
     assert list(compact_descent.find_compact(net, mask, 0.5)) == [0]
     assert not compact_descent.find_compact(net, mask, 0.1)
-    monkeypatch.setattr(compact_descent, "SMALL", 2**17)
+    monkeypatch.setattr(compact, "SMALL", 2**18)
     assert not compact_descent.find_compact(net, mask, 0.5)
 
 

@@ -29,7 +29,7 @@ from prunefield.masks.selection import (
 from prunefield.masks.sketches import draw_sketch
 from prunefield.masks.summary import Summary, summarise_mask
 from prunefield.modules.calls import Data
-from prunefield.modules.holding import Handle, hold_zeros, set_zeros
+from prunefield.modules.holding import Handle, find_held, hold_zeros, set_zeros
 from prunefield.modules.naming import layer_weights, name_parameters, walk_modules
 
 __all__ = ["Density", "Mask", "count_kept", "keep_largest", "pack_bits", "unpack_bits"]
@@ -204,13 +204,16 @@ class Mask(Mapping[str, Tensor]):
         >>> slow, fast = (torch.optim.Adam(part.parameters()) for part in (backbone, head))
         >>> Mask.from_module(net).hold_(net, slow, fast).remove()
         """
-        return hold_zeros(list(self), self._pairs(net), optimizers)
+        held = find_held(net, self)
+        return hold_zeros([name for name in self if name not in held], self._pairs(net), optimizers)
 
     def _pairs(self, net: nn.Module) -> list[tuple[Tensor, Tensor]]:
         """Each weight that the mask names, with True where it is kept."""
-        weights = name_parameters(net)
-        _compare(self, {name: weight.shape for name, weight in weights.items()}, "the network")
-        return [(weights[name], kept.to(weights[name].device)) for name, kept in self.items()]
+        weights, held = name_parameters(net), find_held(net, self)
+        shapes = {name: weight.shape for name, weight in weights.items()}
+        _compare(self, shapes | held, "the network")
+        own = [(name, kept) for name, kept in self.items() if name not in held]
+        return [(weights[name], kept.to(weights[name].device)) for name, kept in own]
 
     def to_torch_prune(self, net: nn.Module) -> None:
         """Attaches the mask to `net` as `torch.nn.utils.prune` does; `from_module` reads it back."""

@@ -26,7 +26,7 @@ from prunefield.runs import Record, Run, State
 from prunefield.runs._rewinding import Rewinding, pack_mask
 from prunefield.tasks import Batch, Task
 from prunefield.tasks.leaves import Leaves
-from prunefield.training.compact_descent import is_worth_it
+from prunefield.training.compact import is_worth_it
 from prunefield.training.steps import measure_accuracy, train
 
 Method = Literal["imp", "oneshot", "random"]

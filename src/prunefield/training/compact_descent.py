@@ -13,14 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from prunefield.networks.fcn import FcnModule, Norm
+from prunefield.training.compact import is_worth_it
+from prunefield.training.compact_layer import transpose_rows
 from prunefield.training.kept import Kept, choose_tiles
-
-SMALL = 2**18  # weights of a layer whose dense products are too cheap to be worth it
-
-
-def is_worth_it(weights: int, density: float, most: float) -> bool:
-    """Whether a layer of this size and density is trained without its pruned weights, if at `most` this density is."""
-    return weights > SMALL and density <= most
 
 
 def find_compact(net: FcnModule, mask: Mapping[str, Tensor], density: float) -> dict[int, Kept]:
@@ -45,7 +40,7 @@ class CompactDescent:
         """`descent.take_step_`, which leaves the weights of compact layers in `values`."""
         blocks, n = self.net.blocks(), len(y)
         tiles, parts = choose_tiles(n)
-        h = _transpose(x, 8 * tiles * parts)
+        h = transpose_rows(x, 8 * tiles * parts)
         inputs, fed, moments = [], [], []
         for index, (norm, layer) in enumerate(blocks):
             inputs.append(h.contiguous())
@@ -62,7 +57,7 @@ class CompactDescent:
         slope = logs.exp_()
         slope[torch.arange(n), y] -= 1
         slope /= n
-        back = slope.T if h.shape[1] == n else _transpose(slope, h.shape[1])
+        back = slope.T if h.shape[1] == n else transpose_rows(slope, h.shape[1])
         for index, (norm, layer) in reversed(list(enumerate(blocks))):
             below = self._differentiate_(index, layer, fed[index], back, lr, parts, index > 0 or norm is not None)
             layer.bias.sub_(back.sum(1), alpha=lr)
@@ -142,11 +137,3 @@ class _Moments:
         from prunefield.training.norm_kernels import normalise_rows_back
 
         normalise_rows_back(back.numpy(), self.rows, *self.fixed, self.rows.dtype.type(lr), self.is_first)
-
-
-def _transpose(x: Tensor, width: int) -> Tensor:
-    """Rows (n, features) as columns (features, width), filled up with zeros."""
-    found = x.new_empty(x.shape[1], width)
-    found[:, : len(x)] = x.T
-    found[:, len(x) :] = 0
-    return found

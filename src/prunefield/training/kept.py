@@ -46,12 +46,23 @@ class Kept:
             torch.from_numpy(np.cumsum(counts).reshape(-1, rows)),
         )
 
+    def __deepcopy__(self, memo: object) -> "Kept":
+        return self  # it never changes
+
+    def mask(self) -> Tensor:
+        """The boolean matrix (rows, columns)."""
+        found = np.zeros(self.shape, bool)
+        ends = self.ends.numpy()
+        rows = np.tile(np.arange(self.shape[0]), len(ends))
+        found[np.repeat(rows, np.diff(ends.ravel(), prepend=0)), self.columns.numpy()] = True
+        return torch.from_numpy(found)
+
     def gather(self, weight: Tensor) -> Tensor:
         """The kept weights of a matrix."""
         from prunefield.training.compact_kernels import read_kept
 
         values = weight.new_empty(len(self.columns))
-        read_kept(*self._arrays(values), weight.detach().numpy())
+        read_kept(*self._arrays(values), weight.detach().contiguous().numpy())
         return values
 
     def scatter_(self, weight: Tensor, values: Tensor) -> None:

@@ -1,0 +1,121 @@
+"""Networks whose masked linear layers hold only their kept weights, so that training costs what is kept."""
+
+import copy
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from prunefield.core.errors import PruneWarning
+from prunefield.masks.mask import Mask
+from prunefield.modules.naming import walk_modules
+from prunefield.training.compact_layer import NUMBERS, CompactLinear
+
+BREAK_EVEN = 0.5  # density of a layer below which its kept weights cost less than the dense products
+SMALL = 2**18  # weights of a layer whose dense products are too cheap to be worth it
+
+
+def compact(
+    net: nn.Module, mask: Mapping[str, Tensor], *, density: float = BREAK_EVEN, smallest: int = SMALL
+) -> nn.Module:
+    """A copy of a network in which masked `nn.Linear` layers are `CompactLinear`; `expand` gives the dense one back.
+
+    Layers of more than `smallest` weights are replaced if the mask keeps at most this `density` of them. The others
+    stay dense and masked: convolutions, for which there is a warning, and weights that two layers share. `mask.hold_`
+    holds their zeros, and works with the copy as with the network. Make the optimizer from the copy's parameters: its
+    buffers then shrink, too.
+
+    >>> net = nn.Sequential(nn.Linear(100, 50), nn.ReLU(), nn.Linear(50, 2))
+    >>> small = compact(net, Mask({"0.weight": torch.rand(50, 100) < 0.1}), smallest=0)
+    >>> print(small[0])  # doctest: +ELLIPSIS
+    CompactLinear(in_features=100, out_features=50, density=0...)
+    >>> expand(small)[0]
+    Linear(in_features=100, out_features=50, bias=True)
+    """
+    kept = Mask(mask)
+    small = copy.deepcopy(net)
+    kept.apply_(small)
+    folded = [name for name, part in kept.items() if part.ndim > 2 and not part.all()]
+    if folded:
+        some = ", ".join(folded[:3]) + (f" and {len(folded) - 3} more" if len(folded) > 3 else "")
+        warnings.warn(
+            f"convolutions stay dense ({some}): mask.hold_(net, optimizer) holds their zeros",
+            PruneWarning,
+            stacklevel=2,
+        )
+    layers = find_layers(small, kept, density, smallest)
+    return replace_layers(small, {id(layer): CompactLinear.of(layer, part) for layer, part in layers})
+
+
+def expand(net: nn.Module) -> nn.Module:
+    """A copy of a network in which every `CompactLinear` is an `nn.Linear` again, with zeros where it was pruned."""
+    dense = copy.deepcopy(net)
+    layers = [module for _, module in walk_modules(dense) if isinstance(module, CompactLinear)]
+    return replace_layers(dense, {id(layer): _make_dense(layer) for layer in layers})
+
+
+@contextmanager
+def hold_compact(net: nn.Module, mask: Mask, density: float, smallest: int | None = None) -> Iterator[None]:
+    """Within the context, the layers of `net` that `compact` would replace are compact; then the net's own are back.
+
+    The net's state dict is that of the dense net all the time.
+    """
+    layers = find_layers(net, mask, density, SMALL if smallest is None else smallest)
+    small = {id(layer): (layer, CompactLinear.of(layer, part)) for layer, part in layers}
+    replace_layers(net, {key: layer for key, (_, layer) in small.items()})
+    try:
+        yield
+    finally:
+        for layer, own in small.values():
+            with torch.no_grad():
+                layer.weight.copy_(own.to_dense())
+                if layer.bias is not None and own.bias is not None:
+                    layer.bias.copy_(own.bias)
+            layer.train(own.training)
+        replace_layers(net, {id(own): layer for layer, own in small.values()})
+
+
+def is_worth_it(weights: int, density: float, most: float, smallest: int | None = None) -> bool:
+    """Whether a layer with so many weights should hold only the kept ones, if `most` is the highest density for it."""
+    return weights > (SMALL if smallest is None else smallest) and density <= most
+
+
+def find_layers(net: nn.Module, mask: Mask, density: float, smallest: int) -> list[tuple[nn.Linear, Tensor]]:
+    """The layers that are to be compact, with their masks."""
+    shares, found = mask.per_layer(), {}
+    names: dict[int, set[int]] = {}
+    for path, module in walk_modules(net):
+        for parameter in module._parameters.values():
+            names.setdefault(id(parameter), set()).add(id(module))
+        name = f"{path}.weight" if path else "weight"
+        if name not in shares or type(module) is not nn.Linear or not is_plain(module):
+            continue
+        if is_worth_it(mask[name].numel(), shares[name], density, smallest):
+            found[id(module)] = (module, mask[name])
+    return [pair for pair in found.values() if len(names[id(pair[0].weight)]) == 1]
+
+
+def is_plain(layer: nn.Linear) -> bool:
+    """Whether a layer computes x·Wᵀ + b on the CPU and nothing else: no hooks, no computed weights."""
+    hooks = (layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks, layer._backward_pre_hooks)
+    weight = layer._parameters.get("weight")
+    return weight is not None and weight.dtype in NUMBERS and weight.device.type == "cpu" and not any(hooks)
+
+
+def replace_layers(net: nn.Module, others: Mapping[int, nn.Module]) -> nn.Module:
+    """Puts other modules in the places of those with these identities; the net, or what replaces all of it."""
+    for module in list(net.modules()):
+        for key, child in module._modules.items():
+            if id(child) in others:
+                module._modules[key] = others[id(child)]
+    return others.get(id(net), net)
+
+
+def _make_dense(layer: CompactLinear) -> nn.Linear:
+    dense = nn.utils.skip_init(nn.Linear, layer.in_features, layer.out_features, layer.bias is not None)
+    dense.to(layer.weight.dtype).load_state_dict(layer.state_dict())
+    for name, parameter in dense.named_parameters():
+        parameter.requires_grad_(layer.get_parameter(name).requires_grad)
+    return dense.train(layer.training)
