@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,8 +40,17 @@ class Shape(NamedTuple):
     classes: int
 
 
-def write_shelf(folder: Path, parts: Iterable[Part], form: Shape, about: dict[str, Any]) -> None:
-    """Makes the shelf `folder` from a stream of parts; it appears complete or not at all."""
+def write_shelf(
+    folder: Path,
+    parts: Iterable[Any],
+    form: Shape,
+    about: dict[str, Any],
+    write: Callable[[Path, Iterable[Any], Shape], dict[str, int]] | None = None,
+) -> None:
+    """Makes the shelf `folder` from a stream of parts; it appears complete or not at all.
+
+    Without `write`, which writes the files and returns the number of examples of each split, parts are `Part`.
+    """
     make_folder(folder.parent, chosen_by=VARIABLE)
     temporary = folder.with_name(f".{folder.name}.part")
     try:
@@ -49,7 +58,7 @@ def write_shelf(folder: Path, parts: Iterable[Part], form: Shape, about: dict[st
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir()
             try:
-                counts = _write_arrays(temporary, parts, form)
+                counts = (write or _write_arrays)(temporary, parts, form)
                 files = {path.name: hash_file(path) for path in sorted(temporary.glob("*.npy"))}
                 facts = {**about, "shape": list(form.shape), "classes": form.classes, **counts, "files": files}
                 write_whole(temporary / ABOUT, json.dumps(facts, indent=1).encode(), chosen_by=VARIABLE)
@@ -76,7 +85,7 @@ def _write_arrays(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str,
             if split not in files:
                 kinds[split] = np.dtype(np.uint8 if x.dtype == np.uint8 else np.float32)
                 files[split] = (folder / f"{split}.npy").open("wb")
-                _write_header(files[split], kinds[split], (0, features))
+                write_header(files[split], kinds[split], (0, features))
             files[split].write(np.ascontiguousarray(x, dtype=kinds[split]).data)
             labels[split].append(y.astype(np.int16))
             if split == "train":
@@ -88,7 +97,7 @@ def _write_arrays(folder: Path, parts: Iterable[Part], form: Shape) -> dict[str,
         counts = {split: sum(map(len, labels[split])) for split in labels}
         for split, file in files.items():
             file.seek(0)
-            _write_header(file, kinds[split], (counts[split], features))
+            write_header(file, kinds[split], (counts[split], features))
             np.save(folder / f"{split}-labels.npy", np.concatenate(labels[split]))
     finally:
         for file in files.values():
@@ -110,39 +119,51 @@ def _check_part(split: str, x: np.ndarray, y: np.ndarray, features: int, classes
 _HEADER = 128  # bytes; numpy leaves room for a length that is not known yet
 
 
-def _write_header(file: Any, dtype: np.dtype, shape: tuple[int, int]) -> None:
+def write_header(file: Any, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+    """The beginning of a .npy file, which has the same length for any shape, so that it can be corrected later."""
     npy.write_array_header_1_0(file, {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
     assert file.tell() == _HEADER
 
 
-class Rows:
-    """The rows of a .npy file, of which only the requested ones are read.
+class Bytes:
+    """The numbers of a .npy file, of which only the requested ones are read.
 
     They are read by position and not through a memory map: a kernel with large pages maps up to 2 MB around each row,
     so a few thousand random rows would bring all of ImageNet32 into memory.
     """
 
-    def __init__(self, path: Path, shape: tuple[int, int]) -> None:
+    def __init__(self, path: Path, shape: tuple[int, ...], allowed: tuple[type, ...] = (np.uint8,)) -> None:
         try:
             with path.open("rb") as file:
                 found, _, dtype = read_form(file)
                 self._begin = file.tell()
             whole = path.stat().st_size == self._begin + dtype.itemsize * prod(shape)
-            if found != shape or dtype not in (np.uint8, np.float32) or not whole:
-                raise ValueError(f"truncated, or not {shape[0]} × {shape[1]} numbers")
+            if found != shape or dtype not in allowed or not whole:
+                raise ValueError(f"truncated, or not {' × '.join(map(str, shape))} numbers")
             self._file = os.open(path, os.O_RDONLY)
         except (OSError, ValueError) as error:
             raise UsageError(f"{path} is damaged ({error}); delete {path.parent} and get it again") from None
         weakref.finalize(self, os.close, self._file)
         self.path, self.shape, self.dtype = path, shape, dtype
 
+    def read(self, target: np.ndarray, begin: int) -> None:
+        """Fills `target` with the numbers from byte `begin` of the array on."""
+        if os.preadv(self._file, [target.data], self._begin + begin) != target.nbytes:
+            raise UsageError(f"{self.path} is truncated; delete {self.path.parent} and get it again")
+
+
+class Rows(Bytes):
+    """The rows of a .npy file."""
+
+    def __init__(self, path: Path, shape: tuple[int, int]) -> None:
+        super().__init__(path, shape, (np.uint8, np.float32))
+
     def take(self, rows: np.ndarray) -> np.ndarray:
         """A copy of some rows, (len(rows), features)."""
         taken = np.empty((len(rows), self.shape[1]), self.dtype)
         length = taken.itemsize * self.shape[1]
         for target, row in zip(taken, rows.tolist(), strict=True):
-            if os.preadv(self._file, [target.data], self._begin + row * length) != length:
-                raise UsageError(f"{self.path} is truncated; delete {self.path.parent} and get it again")
+            self.read(target, row * length)
         return taken
 
 
@@ -156,10 +177,13 @@ class Shelf:
         self.rows = {split: Rows(folder / f"{split}.npy", (self.about[split], width)) for split in ("train", "test")}
         self.labels = {split: self._load(f"{split}-labels.npy", (self.about[split],)) for split in ("train", "test")}
         self.moments = self._load("moments.npy", (2, width))
+        self._check_labels()
+
+    def _check_labels(self) -> None:
         for split, labels in self.labels.items():
             if len(labels) and not 0 <= labels.min() <= labels.max() < self.about["classes"]:
                 raise UsageError(
-                    f"{folder / split}-labels.npy has labels out of range; delete {folder} and get it again"
+                    f"{self.folder / split}-labels.npy has labels out of range; delete {self.folder} and get it again"
                 )
 
     def _load(self, name: str, shape: tuple[int, ...]) -> np.ndarray:

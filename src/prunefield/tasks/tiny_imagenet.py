@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
@@ -11,8 +12,9 @@ from prunefield.core.errors import UsageError
 from prunefield.data import shelf
 from prunefield.data.bundles import Bundle
 from prunefield.tasks._crops import BLOCK, Cropping
-from prunefield.tasks._images import Published, decode_image
-from prunefield.tasks._squares import Planes
+from prunefield.tasks._images import Published
+from prunefield.tasks._pictures import decode_image
+from prunefield.tasks._squares import Planes, cut_squares
 
 EDGE = 64  # pixels along an edge of the originals
 
@@ -56,9 +58,13 @@ class TinyImagenet(Cropping, Published):
     def shape(self) -> tuple[int, ...]:
         return (3, self.side, self.side)
 
-    def _read_planes(self, rows: Tensor, split: str) -> Planes:
+    def _list_edges(self, rows: Tensor, split: str) -> Tensor:
+        return torch.full((len(rows), 3), EDGE, dtype=torch.float64)
+
+    def _cut(self, rows: Tensor, split: str, squares: Tensor) -> Tensor:
         edge = np.full(len(rows), EDGE)
-        return Planes(self._shelf.rows[split].take(rows.numpy()).reshape(-1), edge, edge, 3)
+        images = Planes(self._shelf.rows[split].take(rows.numpy()).reshape(-1), edge, edge, 3)
+        return cut_squares(images, squares, self.side)
 
     @classmethod
     def read(cls, bundle: Bundle) -> Iterator[shelf.Part]:
