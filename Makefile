@@ -11,7 +11,7 @@ demo: .venv/ready  ## reproduce all papers at smoke scale, print the ledger, wri
 	$(BIN)/prunefield reproduce --scale smoke
 	$(BIN)/prunefield report
 
-test: .venv/ready  ## all tests but the slow ones, at most 10 minutes on 2 cores
+test: .venv/ready  ## all tests but the slow ones, at most 8 minutes on 2 idle cores
 	$(BIN)/python -m pytest -m "not slow" -n 2
 
 test-slow: .venv/ready  ## the tests that take minutes

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# Okabe and Ito's palette: the colour-blind can tell them apart, and none is as light as paper.
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 # The same figure gives the same file: no date, and identifiers that do not depend on chance.
 STYLE: dict[Any, Any] = {
     "text.parse_math": False,  # names of layers are not formulas
@@ -15,6 +17,7 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "prunefield",
     "pdf.fonttype": 42,
     "font.size": 8,
+    "axes.prop_cycle": f"cycler(color={list(PALETTE)})",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "legend.frameon": False,

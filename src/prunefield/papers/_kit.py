@@ -7,17 +7,16 @@ from typing import Any, TypeVar
 from numpy import ndarray
 from pandas import DataFrame, Series, concat
 
+from prunefield.core import figures
 from prunefield.runs import Result, Run
 
 R = TypeVar("R", bound=Run)
 Row = dict[str, Any]
 Frame = Any  # a DataFrame: pandas' own types cannot follow a selection of a selection
 
-# Okabe and Ito's palette: the colour-blind can tell them apart, and none is as light as paper.
-BLACK, BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, GREY = (
-    "#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#777777",
-)  # fmt: skip
-PALETTE = (BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, BLACK)  # for lines that are only counted
+PALETTE = figures.PALETTE  # for lines that are only counted
+BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, BLACK = PALETTE
+GREY = "#777777"
 SEQUENCE = "viridis"  # for times and other ordered values
 
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from prunefield.measures.pictures import show
+from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge, replace_rows, rows
 from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._curves import imp_as_random
@@ -132,4 +132,4 @@ def draw_pairs(axes: Axes, table: Frame, results: Mapping[Run, Result], data: st
         chosen = (mine["cosine"] - mine["cosine"].mean()).abs().argmin()
         masks.append(connected(run.of, results[run.of], "imp", run.top)[chosen].float())
         fields.append(filters[mine["component"][chosen]].float())
-    show(axes, torch.cat([torch.stack(masks), scale_fields(torch.stack(fields))]), len(masks), f"A  {data}")
+    show_fields(axes, torch.cat([torch.stack(masks), scale_fields(torch.stack(fields))]), len(masks), f"A  {data}")

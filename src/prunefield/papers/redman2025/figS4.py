@@ -97,7 +97,7 @@ class FigS4(Item):
             run = next(run for run in results if isinstance(run, Cavity) and data_of(run.of.task) == data)
             records = read_weights(results[run])
             for axes, record in zip(panels, (records[0], records[-1]), strict=True):
-                draw_weights(axes, record)
+                draw_scatter(axes, record)
                 axes.set_title(f"{data}, n = {record['round']}", loc="left", fontweight="bold")
 
 
@@ -106,7 +106,7 @@ def read_weights(result: Result) -> list[Record]:
     return [record for record in result.records if record["by"] == "all"]
 
 
-def draw_weights(axes: Axes, record: Record) -> None:
+def draw_scatter(axes: Axes, record: Record) -> None:
     weight, score = (record.tensors[name].numpy() for name in ("weight", "score"))
     axes.hexbin(score, weight, gridsize=45, bins="log", mincnt=1, linewidths=0, cmap=SEQUENCE, rasterized=True)
     axes.axvline(0, color=GREY, linewidth=0.6)
