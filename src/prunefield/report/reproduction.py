@@ -81,7 +81,7 @@ class Reproduction(Displayed):
         if self.claims:
             show_ledger(self.claims)
         else:
-            print("no claims: no item is finished")
+            print(self.title)
         if "ipykernel" in sys.modules:
             from IPython.display import display  # pyright: ignore[reportMissingImports] - there in every notebook
 
@@ -239,7 +239,8 @@ def show_ledger(claims: Sequence[Mapping[str, Any]]) -> None:
 def count_verdicts(claims: Sequence[Mapping[str, Any]]) -> str:
     """How many claims there are with each verdict."""
     counts = Counter(claim["status"] for claim in claims)
-    return f"{len(claims)} claims: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+    listed = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+    return f"{len(claims)} claims: {listed}" if claims else "no claims: no item is finished"
 
 
 def _list_names(names: str | Iterable[str] | None) -> list[str]:
