@@ -68,13 +68,13 @@ def _read_arrays(data: Data) -> Data:
     """Arrays of numpy and tables of pandas, alone or in a pair, as tensors."""
     if isinstance(data, tuple | list) and any(isinstance(part, np.ndarray) or _is_table(part) for part in data):
         return tuple(map(_read_arrays, data))
-    data = data.to_numpy() if _is_table(data) else data
-    if not isinstance(data, np.ndarray):
+    array = getattr(data, "to_numpy")() if _is_table(data) else data  # noqa: B009 - lists have none, and are no tables
+    if not isinstance(array, np.ndarray):
         return data
     try:
-        return torch.from_numpy(data if data.flags.writeable else data.copy())  # torch warns about others
+        return torch.from_numpy(array if array.flags.writeable else array.copy())  # torch warns about others
     except TypeError:
-        raise UsageError(f"data must be numbers, and an array is {data.dtype}; convert it") from None
+        raise UsageError(f"data must be numbers, and an array is {array.dtype}; convert it") from None
 
 
 def _is_table(data: Any) -> bool:
