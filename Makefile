@@ -10,7 +10,7 @@ help:  ## this list
 demo: .venv/ready  ## reproduce all papers at smoke scale, say what holds, write the page
 	@$(BIN)/prunefield reproduce --scale smoke --report
 
-test: .venv/ready  ## all tests but the slow ones, at most 10 minutes on 2 cores
+test: .venv/ready  ## all tests but the slow ones, at most 8 minutes on 2 idle cores
 	$(BIN)/python -m pytest -m "not slow" -n 2
 
 test-slow: .venv/ready  ## the tests that take minutes

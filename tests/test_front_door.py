@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -40,6 +41,9 @@ def test_all_forms_of_the_same_data_give_the_same_mask(net):
         "batch": pf.Batch(X, Y),
         "function": lambda: (X, Y),
         "arrays": (X.numpy(), Y.numpy()),
+        "tables": (pandas.DataFrame(X.numpy()), pandas.Series(Y.numpy())),
+        "int32": (X, Y.int()),
+        "zeros and ones": (X, nn.functional.one_hot(Y)),
     }
     for name, data in forms.items():
         assert pf.prune(net, "snip", density=0.2, data=data) == whole, name
@@ -212,3 +216,62 @@ def test_names_from_files_are_shown_and_not_obeyed():
 def test_a_mistake_in_pruning_gets_one_line(net, how, said):
     with pytest.raises(UsageError, match=said):
         pf.prune(**{"net": net, "score": "magnitude", "density": 0.5, **how})
+
+
+def test_data_that_are_wrong_get_a_line_that_says_what_is_right(net):
+    for data, words in [
+        ((X, Y + 1), "Target 3 is out of bounds; labels are whole numbers from 0 to 2"),
+        ("nlgp", "not str; draw a task's examples with Task.parse"),
+        ((X, np.array(["a"] * 60, dtype=object)), "an array is object"),
+    ]:
+        with pytest.raises(UsageError, match=words):
+            pf.prune(net, "snip", density=0.5, data=data)
+    with pytest.raises(UsageError, match=r"x must be an array, not 'data\.npz'"):
+        pf.predict("data.npz")
+
+
+def test_arrays_that_may_not_be_written_are_read_without_a_warning(net):
+    frozen = X.numpy().copy()
+    frozen.flags.writeable = False
+    pf.prune(net, "snip", density=0.5, data=(frozen, Y.numpy()))
+    pf.predict(np.broadcast_to(frozen[:, :8], (4, 60, 8)).reshape(240, 8), inits=1, resamples=2)
+
+
+def test_a_mask_says_what_it_takes(net):
+    mask, optimizer = pf.prune(net, "magnitude", density=0.5), torch.optim.SGD(net.parameters(), lr=0.1)
+    for call, words in [
+        (lambda: mask.hold_(net), "hold_ needs the optimizers"),
+        (lambda: mask.hold_(optimizer, net), "a network must be a torch.nn.Module, not SGD"),
+        (lambda: mask.summary("net"), "a network must be a torch.nn.Module, not str"),
+        (lambda: pf.Mask([True]), "a mask is a table"),
+        (lambda: pf.Mask({"a": 1}), "'a' is int"),
+        (lambda: pf.Mask.keep({"a": np.ones(3)}, 0.5), "scores must be tensors, 'a' is ndarray"),
+    ]:
+        with pytest.raises(UsageError, match=words):
+            call()
+    assert pf.Mask({"a": np.array([True, False])}).counts() == {"a": 1}
+    assert repr(pf.Mask({"a": torch.ones(2) > 0})).startswith("Mask(1 layer, ")
+    assert mask.frame().equals(mask.summary().frame())
+    assert mask.plot().axes
+
+
+def test_whole_numbers_of_numpy_are_seeds(net):
+    assert pf.prune(net, "random", density=0.5, seed=np.int64(3)) == pf.prune(net, "random", density=0.5, seed=3)
+
+
+def test_no_items_are_not_all_items_and_a_store_is_a_folder():
+    for call, words in [
+        (lambda: pf.reproduce([]), "leave it out for all"),
+        (lambda: pf.reproduce(3), "not 3; leave it out for all"),
+        (lambda: pf.Store(None), "a store is a folder, .* not None"),
+        (lambda: pf.Study("neuron,task=nlgp").plan(5), "a store is a folder, .* not 5"),
+    ]:
+        with pytest.raises(UsageError, match=words):
+            call()
+
+
+def test_a_run_is_obtained_from_a_folder_by_name(tmp_path):
+    run = pf.Study("neuron,task=nlgp,steps=2").runs[0]
+    made = pf.obtain(str(tmp_path / "store"), run)
+    read = pf.obtain(pf.Store(tmp_path / "store"), run)
+    assert [record.values for record in made.records] == [record.values for record in read.records]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from prunefield import Task
 from prunefield.core.seeds import generator
 from prunefield.measures.localisation import compute_ipr
-from prunefield.measures.prediction import judge, predict
+from prunefield.measures.prediction import judge_widths, predict
 from prunefield.modules.glorot import draw_glorot
 from prunefield.theory import amplifier
 from prunefield.theory.flow import integrate_flow
@@ -51,7 +51,7 @@ def answer_exactly(task: Any, *, time: float = 1000.0, inits: int = 9) -> str:
     if task.kind() in ("elliptical", "gaussian"):
         return "no"
     bent = integrate_flow(start, [0.0, time], *covariances, task.amplifier)[-1]
-    return judge(compute_ipr(straight) / compute_ipr(bent))
+    return judge_widths(compute_ipr(straight) / compute_ipr(bent))
 
 
 def try_cases(laws: list[dict[str, Any]], sizes: tuple[int, ...], counts: tuple[int, ...], seed: int) -> Iterator[Case]:

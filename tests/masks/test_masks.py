@@ -262,7 +262,7 @@ def test_a_mask_is_a_value():
     assert mask != Mask(source)
     assert mask != "mask"
     assert mask.per_layer() == {"w": 0.5}
-    assert repr(mask) == "Mask(1 layers, 1 of 2 weights, density 0.5)"
+    assert repr(mask) == "Mask(1 layer, 1 of 2 weights, density 0.5)"
 
 
 def test_selecting_among_twenty_million_scores_takes_seconds():

@@ -9,7 +9,7 @@ import torch
 from prunefield import Task
 from prunefield.cli import main
 from prunefield.core.seeds import generator
-from prunefield.measures.prediction import estimate_needed, judge, predict
+from prunefield.measures.prediction import estimate_needed, judge_widths, predict
 from prunefield.theory.flow import integrate_flow
 
 QUICK = {"inits": 3, "resamples": 20, "time": 300.0}
@@ -76,7 +76,7 @@ def test_a_close_case_is_undecided_and_says_how_many_examples_it_needs():
 
 
 def test_a_sure_answer_needs_ninety_five_percent():
-    assert [judge(torch.tensor([ratio])) for ratio in (0.5, 0.63, 0.9)] == ["yes", "undecided", "no"]
+    assert [judge_widths(torch.tensor([ratio])) for ratio in (0.5, 0.63, 0.9)] == ["yes", "undecided", "no"]
 
 
 def test_elliptical_data_are_recognised_as_outside_the_theory():

@@ -22,6 +22,7 @@ STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "prunefield",
     "pdf.fonttype": 42,
+    "axes.prop_cycle": f"cycler(color={list(PALETTE)})",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlesize": "medium",

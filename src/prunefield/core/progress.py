@@ -28,6 +28,7 @@ def track_progress(what: str, *, unit: str = "iterations", shown: bool = True) -
 
     def tell(done: float, total: float, note: str | None = None) -> None:
         nonlocal bar, last
+        done = max(done, 0.0)  # a rounding error below zero is no progress
         text, now = note or f"{done:g} of {total:g} {unit}", monotonic()
         if is_terminal:
             bar = _open_bar(what) if isinstance(bar, bool) else bar

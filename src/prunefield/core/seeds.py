@@ -5,6 +5,7 @@ Streams with different names are independent, so a new one never shifts the numb
 
 import hashlib
 import json
+import operator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def derive_seed(seed: int, *names: str | int) -> int:
     >>> derive_seed(0, "data") == derive_seed(0, "data"), derive_seed(0, "data") == derive_seed(0, "init")
     (True, False)
     """
-    text = json.dumps([seed, *names])
+    text = json.dumps([seed, *names], default=operator.index)  # whole numbers of numpy and torch, too
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -18,7 +19,8 @@ from prunefield.core.progress import track_progress
 from prunefield.engines import Engine, Retry
 from prunefield.lab.conditions import fixed_conditions
 from prunefield.lab.estimates import estimate_seconds
-from prunefield.lab.store import Folder, Store
+from prunefield.lab.folder import Folder
+from prunefield.lab.store import Store, open_store
 from prunefield.runs import Result, Run, State
 
 
@@ -27,12 +29,13 @@ def warn(message: str) -> None:
     warnings.warn(message, stacklevel=3)
 
 
-def obtain(store: Store, run: Run, *, device: str = "cpu", report: Callable[[str], None] = warn) -> Result:
+def obtain(store: Store | Path | str, run: Run, *, device: str = "cpu", report: Callable[[str], None] = warn) -> Result:
     """The result of a run: read if it is stored, resumed if it was interrupted, computed if it is new.
 
     Runs that a new one needs come first. If another process is executing it, this one waits and then reads. `report`
     gets a line for each damaged safe point that was set aside.
     """
+    store, run = open_store(store), Run.parse(run)
     _complete(store, run, device, report)
     return store.folder(run).read()
 

@@ -46,6 +46,8 @@ class Store:
     """A folder of runs; the only object of prunefield with side effects."""
 
     def __init__(self, root: Path | str) -> None:
+        if not isinstance(root, str | os.PathLike):
+            raise UsageError(f"a store is a folder, as in Store('my-store'), not {root!r:.100}")
         self.root = Path(root)
         mark = self.root / "store.json"
         try:
@@ -147,7 +149,10 @@ def find_store(place: Store | Path | str | None = None) -> Store | None:
     """
     if isinstance(place, Store):
         return place
-    root = default_store() if place is None else Path(place)
+    root = default_store() if place is None else place
+    if not isinstance(root, str | os.PathLike):
+        return Store(root)
+    root = Path(root)
     try:
         is_there = (root / "store.json").exists()
     except PermissionError:

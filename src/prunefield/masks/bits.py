@@ -1,6 +1,7 @@
 """Masks as bits: eight entries in a byte, as files and records hold them."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -8,6 +9,23 @@ import torch
 from torch import Tensor
 
 from prunefield.core.errors import UsageError
+from prunefield.core.files import checksum
+
+
+def read_kept(kept: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Copies of the boolean tensors of a mask, on the CPU; arrays of numpy become tensors.
+
+    >>> read_kept({"weight": np.array([True, False])})
+    {'weight': tensor([ True, False])}
+    """
+    if not isinstance(kept, Mapping):
+        raise UsageError(f"a mask is a table {{name: boolean tensor}}, not {type(kept).__name__}")
+    found = {name: torch.tensor(part) if isinstance(part, np.ndarray) else part for name, part in kept.items()}
+    for name, tensor in found.items():
+        if not isinstance(tensor, Tensor) or tensor.dtype != torch.bool:
+            kind = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
+            raise UsageError(f"a mask holds boolean tensors, {name!r} is {kind}; write `tensor != 0`")
+    return {name: tensor.detach().cpu().clone() for name, tensor in found.items()}
 
 
 def pack_bits(kept: Tensor) -> Tensor:
@@ -29,3 +47,9 @@ def unpack_bits(bits: Tensor, shape: Sequence[int]) -> Tensor:
     if len(bits) != -(-prod(shape) // 8):  # what is missing would be zeros in memory, however many
         raise UsageError(f"{len(bits)} bytes are not the bits of a mask of shape {tuple(shape)}")
     return torch.from_numpy(np.unpackbits(bits.numpy(), count=prod(shape)).view(bool)).reshape(tuple(shape))
+
+
+def digest_bits(bits: Mapping[str, Tensor], shapes: Mapping[str, Sequence[int]] | None) -> str:
+    """A checksum of names, shapes and bits; of the bits alone in the first format, for which `shapes` is None."""
+    named = b"" if shapes is None else json.dumps([[*item] for item in shapes.items()]).encode()
+    return checksum(named + b"".join(part.numpy().tobytes() for part in bits.values()))

@@ -3,16 +3,16 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from prunefield.core.errors import UsageError
-from prunefield.core.files import checksum, write_whole
+from prunefield.core.files import write_whole
 from prunefield.core.sizes import check_safetensors
-from prunefield.masks.bits import pack_bits, unpack_bits
+from prunefield.masks.bits import digest_bits, pack_bits, read_kept, unpack_bits
 from prunefield.masks.selection import (
     Density,
     Reduction,
@@ -32,6 +32,10 @@ from prunefield.modules.calls import Data
 from prunefield.modules.holding import Handle, find_held, hold_zeros, set_zeros
 from prunefield.modules.naming import layer_weights, name_parameters, walk_modules
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
 __all__ = ["Density", "Mask", "count_kept", "keep_largest", "pack_bits", "unpack_bits"]
 _FORMAT = 2  # since which the checksum covers names and shapes, too
 _HEADER = "prunefield-mask"  # the one key of the file's metadata: a single key keeps the file's bytes reproducible
@@ -46,10 +50,7 @@ class Mask(Mapping[str, Tensor]):
     """
 
     def __init__(self, kept: Mapping[str, Tensor]) -> None:
-        for name, tensor in kept.items():
-            if tensor.dtype != torch.bool:
-                raise UsageError(f"a mask holds boolean tensors, {name!r} is {tensor.dtype}; write `tensor != 0`")
-        self._kept = {name: tensor.detach().cpu().clone() for name, tensor in kept.items()}
+        self._kept = read_kept(kept)
 
     @classmethod
     def keep(
@@ -64,11 +65,11 @@ class Mask(Mapping[str, Tensor]):
         """Keeps the largest scores: N − int((1 − density)·N) of all N weights, allocated to the layers by `scope`.
 
         `global`: one threshold. `layer`: the rule above for each layer. `uniform` and `erk`:
-        `selection.allocate_weights`. Of
-        equal scores the one with the lower index is kept (layers in the order of `scores`), so that a mask of lower
-        density is contained in every denser one of the same scores. What `start` has pruned stays pruned, and no layer
-        keeps fewer than `floor` weights (or all that it has). A layer whose scores are all zero is refused, as they
-        could only be ranked by index; with `start`, which may have disconnected the layer, it is accepted.
+        `selection.allocate_weights`. Of equal scores the one with the lower index is kept (layers in the order of
+        `scores`), so that a mask of lower density is contained in every denser one of the same scores. What `start` has
+        pruned stays pruned, and no layer keeps fewer than `floor` weights (or all that it has). A layer whose scores
+        are all zero is refused, as they could only be ranked by index; with `start`, which may have disconnected the
+        layer, it is accepted.
         """
         flat, alive = check_scores(scores, dead=start is not None), _alive(scores, start)
         kept = select_weights(flat, density, scope=scope, shapes=_shapes(scores), alive=alive, floor=floor)
@@ -128,7 +129,8 @@ class Mask(Mapping[str, Tensor]):
 
     def __repr__(self) -> str:
         kept = sum(self.counts().values())
-        return f"Mask({len(self)} layers, {kept:,} of {self.total:,} weights, density {self.density:.4g})"
+        layers = f"{len(self)} layer{'s' * (len(self) != 1)}"
+        return f"Mask({layers}, {kept:,} of {self.total:,} weights, density {self.density:.4g})"
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
@@ -140,6 +142,8 @@ class Mask(Mapping[str, Tensor]):
 
     def __and__(self, other: "Mask") -> "Mask":
         """Keeps what both keep; both must belong to the same architecture."""
+        if not isinstance(other, Mask):
+            return NotImplemented
         _compare(self, {name: kept.shape for name, kept in other.items()}, "the other mask")
         _compare(other, {name: kept.shape for name, kept in self.items()}, "the first mask")
         return Mask({name: kept & other[name] for name, kept in self.items()})
@@ -179,6 +183,14 @@ class Mask(Mapping[str, Tensor]):
         if net is not None:
             self._pairs(net)
         return summarise_mask(self, net, shape, data)
+
+    def frame(self) -> "DataFrame":
+        """Weights, kept weights and density of each layer, as a tidy table."""
+        return self.summary().frame()
+
+    def plot(self) -> "Figure":
+        """The density of each layer, as a figure of matplotlib."""
+        return self.summary().plot()
 
     def shuffled(self, generator: torch.Generator) -> "Mask":
         """A uniformly random mask with the same count in each layer."""
@@ -233,7 +245,7 @@ class Mask(Mapping[str, Tensor]):
 
         bits = {name: pack_bits(kept) for name, kept in self.items()}
         shapes = {name: list(kept.shape) for name, kept in self.items()}
-        header = {"format": _FORMAT, "shapes": shapes, "sha256": _digest(bits, shapes)}
+        header = {"format": _FORMAT, "shapes": shapes, "sha256": digest_bits(bits, shapes)}
         write_whole(Path(path), save(bits, metadata={_HEADER: json.dumps(header)}))
 
     @classmethod
@@ -258,7 +270,7 @@ class Mask(Mapping[str, Tensor]):
                 f"{path} is a mask of format {made!r}; this version of prunefield reads formats 1 and {_FORMAT}: "
                 "upgrade it"
             )
-        if _digest(bits, shapes if made == _FORMAT else None) != digest:
+        if digest_bits(bits, shapes if made == _FORMAT else None) != digest:
             raise UsageError(f"{path} is damaged: its bits are not those that were written; create the mask again")
         try:
             return cls({name: unpack_bits(bits[name], shape) for name, shape in shapes.items()})
@@ -289,9 +301,3 @@ def _compare(mask: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], what:
     if wrong:
         more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
         raise UsageError(f"the mask is for another architecture: {'; '.join(wrong[:3])}{more}")
-
-
-def _digest(bits: Mapping[str, Tensor], shapes: Mapping[str, Sequence[int]] | None) -> str:
-    """A checksum of names, shapes and bits; of the bits alone in the first format, for which `shapes` is None."""
-    named = b"" if shapes is None else json.dumps([[*item] for item in shapes.items()]).encode()
-    return checksum(named + b"".join(part.numpy().tobytes() for part in bits.values()))

@@ -114,6 +114,8 @@ def _join_pieces(pieces: Sequence[Piece], stride: int = 1) -> np.ndarray:
 
 def check_scores(scores: Mapping[str, Tensor], *, dead: bool = False) -> dict[str, Tensor]:
     """The scores, flat and of one type that keeps their order; layers of all-zero scores are refused unless `dead`."""
+    if wrong := next((name for name, score in scores.items() if not isinstance(score, Tensor)), None):
+        raise UsageError(f"scores must be tensors, {wrong!r} is {type(scores[wrong]).__name__}; use torch.as_tensor")
     if not sum(score.numel() for score in scores.values()):
         raise UsageError("there are no weights to prune: the scores are empty")
     wide = any(score.dtype not in (torch.float32, torch.float16, torch.bfloat16) for score in scores.values())

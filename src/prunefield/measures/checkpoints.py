@@ -19,7 +19,7 @@ from prunefield.measures.torch_files import check_torch_file
 from prunefield.modules.naming import layer_weights
 
 Matrix = Tensor | np.ndarray
-Network = nn.Module | Mapping[str, Tensor] | Matrix | Path | str
+NetworkOrFile = nn.Module | Mapping[str, Tensor] | Matrix | Path | str
 KeptWeights = Mapping[str, Tensor] | Matrix | Path | str | None  # a mask, that of the layer, or a file of one
 
 
@@ -32,7 +32,7 @@ class Layer(NamedTuple):
 
 
 def find_layer(
-    net: Network, name: str | None = None, shape: Sequence[int] | None = None, mask: KeptWeights = None
+    net: NetworkOrFile, name: str | None = None, shape: Sequence[int] | None = None, mask: KeptWeights = None
 ) -> Layer:
     """The linear layer `name` of a network, a state dict or a file, or the first whose inputs fit the shape.
 
@@ -67,7 +67,7 @@ def find_layer(
     return Layer(name, weight, weight != 0 if left is None else left.cpu() != 0)
 
 
-def _open_network(net: Network) -> tuple[str, Mapping[str, Tensor]]:
+def _open_network(net: NetworkOrFile) -> tuple[str, Mapping[str, Tensor]]:
     """What a network is called in errors, and its tensors by name; of a module only its layers' weights and masks."""
     if isinstance(net, str | Path):
         return str(net), read_state(Path(net))

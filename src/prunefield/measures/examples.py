@@ -106,9 +106,12 @@ def _read_numbers(x: Any) -> Tensor:
     """x as float32 if that is exact, else as float64."""
     values = x.detach().cpu() if isinstance(x, Tensor) else np.asarray(x)
     if isinstance(values, np.ndarray):
+        if values.dtype.kind == "U" and not values.ndim:
+            raise UsageError(f"x must be an array, not {x!r}; read a file or sample a task first: np.load, Task.sample")
         if values.dtype.kind not in "biuf":
             raise UsageError(f"x must be real numbers of shape (n, …), not {values.dtype} of shape {values.shape}")
-        values = torch.from_numpy(values.astype(np.float32 if values.itemsize <= 2 else np.float64, copy=False))
+        exact = values.astype(np.float32 if values.itemsize <= 2 else np.float64, copy=False)
+        values = torch.from_numpy(exact if exact.flags.writeable else exact.copy())  # torch warns about others
     if values.is_complex() or values.ndim < 2:
         raise UsageError(f"x must be real numbers of shape (n, …), not {values.dtype} of shape {tuple(values.shape)}")
     return values.to(torch.float32 if values.element_size() <= 2 else torch.float64)

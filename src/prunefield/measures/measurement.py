@@ -15,8 +15,8 @@ from prunefield.core.display import Displayed
 from prunefield.core.errors import UsageError, show_line
 from prunefield.core.figures import encode_figure
 from prunefield.core.files import make_folder, write_whole
-from prunefield.measures.checkpoints import KeptWeights, Network, find_layer
-from prunefield.measures.pictures import show
+from prunefield.measures.checkpoints import KeptWeights, NetworkOrFile, find_layer
+from prunefield.measures.pictures import show_fields
 from prunefield.measures.portrait import describe_fields, describe_responses
 from prunefield.modules.calls import Data, join_batches, list_tensors, read_batches, take_batches
 
@@ -110,11 +110,11 @@ class Measurement(Displayed):
             fields = fields.mean(1, keepdim=True).expand(-1, 3, -1, -1)
         greatest = fields.abs().amax((1, 2, 3), keepdim=True).clamp(min=1e-30)
         figure.set_size_inches(10, 0.4 + 0.67 * -(-len(fields) // ACROSS))
-        show(figure.subplots(), 0.5 + 0.5 * fields / greatest, min(ACROSS, len(fields)), title)
+        show_fields(figure.subplots(), 0.5 + 0.5 * fields / greatest, min(ACROSS, len(fields)), title)
 
 
 def measure(
-    net: Network,
+    net: NetworkOrFile,
     layer: str | None = None,
     shape: Sequence[int] | None = None,
     *,

@@ -21,7 +21,7 @@ def tile(fields: "Tensor", columns: int) -> "np.ndarray":
     return picture
 
 
-def show(axes: "Axes", fields: "Tensor", columns: int, title: str, colour: str = "black") -> None:
+def show_fields(axes: "Axes", fields: "Tensor", columns: int, title: str, colour: str = "black") -> None:
     """Draws fields side by side: black is pruned, a colour is the kept channel."""
     axes.imshow(tile(fields, columns), interpolation="nearest")
     axes.set_title(title, color=colour)

@@ -81,7 +81,7 @@ def predict(
     found = (flow_on_torus if torus else flow_on_sites)(short, long, start, time, count, stream)
 
     narrow = compute_ipr(found.straight) / compute_ipr(found.fields)
-    verdicts = [judge(ratios) for ratios in narrow]
+    verdicts = [judge_widths(ratios) for ratios in narrow]
     leaning = verdicts[0]
     agreeing = verdicts[1:].count(leaning)
     certainty = (agreeing + 0.5) / (count + 1)
@@ -125,13 +125,13 @@ def predict(
     )
 
 
-def judge(ratios: Tensor) -> str:
+def judge_widths(ratios: Tensor) -> str:
     """`yes` if the median field has at most 0.6 of the width that a straight φ gives it, `no` from 2/3, else undecided.
 
     Widths are 1/IPR, from the same initial weights. A local field's width is a property of the law, and so is that of a
     wave in parts of the ring: the answer does not depend on how many sites there are, if a bump fits into them.
 
-    >>> judge(torch.tensor([0.1, 0.2, 0.9])), judge(torch.tensor([1.0]))
+    >>> judge_widths(torch.tensor([0.1, 0.2, 0.9])), judge_widths(torch.tensor([1.0]))
     ('yes', 'no')
     """
     median = float(ratios.quantile(0.5))

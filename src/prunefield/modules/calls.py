@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from prunefield.core.errors import UsageError, show_line, unknown
+from prunefield.core.plugin import Plugin
 from prunefield.modules.borrowing import borrow_network, keep_streams, seed_streams
 
 Needs = Literal["nothing", "shape", "batch", "all"]  # the part of the data that a score reads
@@ -54,7 +55,8 @@ def take_batches(data: Data, needs: Needs, *, generator: torch.Generator) -> lis
     if isinstance(data, Sequence) and not isinstance(data, str):
         return list(data if needs != "shape" else data[:1])
     if not isinstance(data, Iterable) or isinstance(data, str):
-        raise UsageError(f"data must be {FORMS}, not {type(data).__name__}")
+        drawn = "; draw a task's examples with Task.parse(name).sample(n, generator=…)" * isinstance(data, str | Plugin)
+        raise UsageError(f"data must be {FORMS}, not {type(data).__name__}{drawn}")
     with keep_streams():
         seed_streams(
             generator.initial_seed()
@@ -63,10 +65,20 @@ def take_batches(data: Data, needs: Needs, *, generator: torch.Generator) -> lis
 
 
 def _read_arrays(data: Data) -> Data:
-    """Arrays of numpy, alone or in a pair, as tensors."""
-    if isinstance(data, tuple | list) and any(isinstance(part, np.ndarray) for part in data):
+    """Arrays of numpy and tables of pandas, alone or in a pair, as tensors."""
+    if isinstance(data, tuple | list) and any(isinstance(part, np.ndarray) or _is_table(part) for part in data):
         return tuple(map(_read_arrays, data))
-    return torch.from_numpy(data) if isinstance(data, np.ndarray) else data
+    array = getattr(data, "to_numpy")() if _is_table(data) else data  # noqa: B009 - lists have none, and are no tables
+    if not isinstance(array, np.ndarray):
+        return data
+    try:
+        return torch.from_numpy(array if array.flags.writeable else array.copy())  # torch warns about others
+    except TypeError:
+        raise UsageError(f"data must be numbers, and an array is {array.dtype}; convert it") from None
+
+
+def _is_table(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "to_numpy")
 
 
 def read_batches(batches: Sequence[Any]) -> list[Fed]:
@@ -80,7 +92,7 @@ def read_batches(batches: Sequence[Any]) -> list[Fed]:
     """
     found = [_read_batch(batch) for batch in batches]
     if not found or not all(count_in_batch(fed) for fed in found):
-        raise UsageError(f"this score needs data, and there are no examples: set data to {FORMS}")
+        raise UsageError(f"this needs data, and there are no examples: set data to {FORMS}")
     return found
 
 
@@ -245,7 +257,12 @@ def _cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
     try:
         if outputs.ndim > 2 and outputs.shape[:-1] == labels.shape != (outputs.shape[0], *outputs.shape[2:]):
             outputs = outputs.movedim(-1, 1)
+        if not labels.is_floating_point():  # also int32, and 0 and 1 for each class
+            labels = labels.to(outputs.dtype) if labels.shape == outputs.shape else labels.long()
         return functional.cross_entropy(outputs, labels)
-    except (RuntimeError, ValueError, IndexError, TypeError) as error:
+    except (RuntimeError, ValueError, IndexError, TypeError, AttributeError) as error:
         got = f"outputs of shape {tuple(outputs.shape)} and labels of shape {tuple(getattr(labels, 'shape', ()))}"
-        raise UsageError(f"{got} do not fit the cross-entropy: {str(error).splitlines()[0]}") from None
+        known = f"; labels are whole numbers from 0 to {outputs.shape[1] - 1}" if outputs.ndim == 2 else ""
+        raise UsageError(
+            f"{got} do not fit the cross-entropy: {str(error).splitlines()[0].rstrip('.')}{known}"
+        ) from None

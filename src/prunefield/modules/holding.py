@@ -52,6 +52,8 @@ class Handle:
 
 def hold_zeros(names: Sequence[str], pairs: Pairs, optimizers: Sequence[torch.optim.Optimizer]) -> Handle:
     """Sets zeros now and after every step; refuses optimizers that do not update all weights that are not frozen."""
+    if not optimizers:
+        raise UsageError("hold_ needs the optimizers, as in mask.hold_(net, optimizer); to set zeros once, use apply_")
     held: list[tuple[torch.optim.Optimizer, Pairs]] = []
     for optimizer in optimizers:
         if not isinstance(optimizer, torch.optim.Optimizer):

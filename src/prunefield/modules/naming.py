@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
+from prunefield.core.errors import UsageError
+
 LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel, AveragedModel)  # they hold a network as `module`
 WRAPS = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}  # torch.compile, FSDP, checkpointing
@@ -53,8 +55,15 @@ def walk_modules(net: nn.Module, path: str = "") -> list[tuple[str, nn.Module]]:
     return found
 
 
+def check_network(net: object) -> None:
+    """Refuses what is not a module: a state dict, an optimizer, a name."""
+    if not isinstance(net, nn.Module):
+        raise UsageError(f"a network must be a torch.nn.Module, not {type(net).__name__}")
+
+
 def name_parameters(net: nn.Module) -> dict[str, Tensor]:
     """Every parameter under each of its names, as in `walk_modules`."""
+    check_network(net)
     return {
         f"{path}.{key}" if path else key: parameter
         for path, module in walk_modules(net)

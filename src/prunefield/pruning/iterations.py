@@ -18,6 +18,7 @@ from prunefield.modules.borrowing import lend_copies
 from prunefield.modules.calls import Data, Forward, Loss, take_batches
 from prunefield.modules.faults import explain_zeros
 from prunefield.modules.holding import set_zeros
+from prunefield.modules.naming import check_network
 from prunefield.pruning.schedules import Schedule, plan_densities
 from prunefield.scores import Score
 
@@ -63,8 +64,7 @@ def prune(
     """
     if sample not in get_args(Sampling):
         raise unknown("sampling", sample, get_args(Sampling))
-    if not isinstance(net, nn.Module):
-        raise UsageError(f"a network must be a torch.nn.Module, not {type(net).__name__}")
+    check_network(net)
     if start is not None and not isinstance(start, Mask):
         raise UsageError(f"start must be a Mask, as in Mask({{name: kept}}), not {type(start).__name__}")
     score = Score.parse(score)

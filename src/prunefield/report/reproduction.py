@@ -80,7 +80,10 @@ class Reproduction(Displayed):
         """Prints the ledger; in a notebook it also displays the figures."""
         import sys
 
-        show_ledger(self.claims)
+        if self.claims:
+            show_ledger(self.claims)
+        else:
+            print(self.title)
         if "ipykernel" in sys.modules:
             from IPython.display import display  # pyright: ignore[reportMissingImports] - there in every notebook
 
@@ -123,7 +126,7 @@ class Reproduction(Displayed):
 
 
 def plan_items(
-    names: str | Iterable[str] = (),
+    names: str | Iterable[str] | None = None,
     scale: str = "smoke",
     store: Store | Path | str | None = None,
     *,
@@ -135,7 +138,7 @@ def plan_items(
 
 
 def read_ledger(
-    names: str | Iterable[str] = (), scale: str | None = None, store: Store | Path | str | None = None
+    names: str | Iterable[str] | None = None, scale: str | None = None, store: Store | Path | str | None = None
 ) -> Reproduction:
     """What is stored about items, at one scale or at the largest that is complete; nothing is executed."""
     chosen, wanted = find_items(_list_names(names)), None if scale is None else check_scale(scale)
@@ -144,7 +147,7 @@ def read_ledger(
     return Reproduction(stored, {name: describe_finding(finding) if finding else {} for name, finding in found.items()})
 
 
-def read_published_ledger(names: str | Iterable[str] = (), scale: str | None = None) -> Reproduction:
+def read_published_ledger(names: str | Iterable[str] | None = None, scale: str | None = None) -> Reproduction:
     """What is shipped with prunefield about items, at one scale or at the largest that is published."""
     wanted = None if scale is None else check_scale(scale)
     found = {item.kind(): find_published(item, wanted) for item in find_items(_list_names(names))}
@@ -152,7 +155,7 @@ def read_published_ledger(names: str | Iterable[str] = (), scale: str | None = N
 
 
 def reproduce(
-    names: str | Iterable[str] = (),
+    names: str | Iterable[str] | None = None,
     scale: str = "smoke",
     store: Store | Path | str | None = None,
     *,
@@ -225,5 +228,10 @@ def describe_finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _list_names(names: str | Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
+def _list_names(names: str | Iterable[str] | None) -> list[str]:
+    """The names of items; none for all of them."""
+    if names is None or isinstance(names, str):
+        return [] if names is None else [names]
+    if not isinstance(names, Iterable) or not (listed := list(names)):
+        raise UsageError(f"names must be an item, a paper or a list of these, not {names!r}; leave it out for all")
+    return listed

@@ -83,7 +83,8 @@ def _print_table(claims: Claims) -> None:
 def count_verdicts(claims: Claims) -> str:
     """How many claims there are with each verdict."""
     counts = Counter(claim["status"] for claim in claims)
-    return f"{len(claims)} claims: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+    listed = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+    return f"{len(claims)} claims: {listed}" if claims else "no claims: no item is finished"
 
 
 def show_summary(claims: Claims) -> None:

@@ -39,7 +39,7 @@ class Draws(Run):
             for drawn in range(state.values.get("drawn", 0), self.number, CHUNK):
                 labels = torch.full((min(CHUNK, self.number - drawn),), label)
                 x = task.draw(labels, generator=stream)
-                each = torch.cat((correlate_sites(x, task.shape), count_values(x) / task.sites), 1)
+                each = torch.cat((correlate_examples(x, task.shape), bin_values(x) / task.sites), 1)
                 sums += torch.stack((each.sum(0), each.square().sum(0)))
                 powers += torch.stack((x.square().mean(1).sum(), x.pow(4).mean(1).sum()))
                 if drawn == 0:
@@ -66,10 +66,10 @@ class Draws(Run):
         return 0.01 + self.number * self.task.classes * self.task.sites * 1.8e-7
 
 
-def correlate_sites(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+def correlate_examples(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The mean of x_i·x_{i+d} over the sites of each row, for d = 0, …, size // 2 along the last axis, shape (n, d).
 
-    >>> correlate_sites(torch.tensor([[1.0, -1.0, 1.0, -1.0]]), (4,)).tolist()
+    >>> correlate_examples(torch.tensor([[1.0, -1.0, 1.0, -1.0]]), (4,)).tolist()
     [[1.0, -1.0, 1.0]]
     """
     axes = tuple(range(1, len(shape) + 1))
@@ -78,7 +78,7 @@ def correlate_sites(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     return products.flatten(1)[:, : shape[-1] // 2 + 1]
 
 
-def count_values(x: Tensor) -> Tensor:
+def bin_values(x: Tensor) -> Tensor:
     """How many values of each row lie below, between and above `EDGES`, shape (n, bins)."""
     bins = torch.bucketize(x.contiguous(), EDGES.to(x.dtype))
     return torch.zeros(len(x), len(EDGES) + 1, dtype=torch.float64).scatter_add_(1, bins, torch.ones_like(x))

@@ -27,10 +27,10 @@ def execute(args: Namespace) -> int:
     from prunefield.report.reproduction import read_ledger, read_published_ledger
 
     if args.published:
-        found = read_published_ledger(args.items, args.scale)
+        found = read_published_ledger(args.items or None, args.scale)
         absent = "{name} has no published result"
     else:
-        found = read_ledger(args.items, args.scale, args.store)
+        found = read_ledger(args.items or None, args.scale, args.store)
         absent = "{name} is not in the store; run: prunefield reproduce {name} --store {store}"
     if args.json:
         entries = [{key: part for key, part in entry.items() if key != "claims"} for entry in found.entries.values()]

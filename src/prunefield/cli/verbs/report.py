@@ -40,7 +40,7 @@ def execute(args: Namespace) -> int:
 def write_report(
     place: Path, items: Sequence[str] = (), wanted: str | None = None, out: Path | None = None
 ) -> "tuple[Path, Collected]":
-    """Writes the page of what a store has of the chosen items (all by default); returns its path, and what was found."""
+    """Writes the page of what a store has of the chosen items (all by default); returns its path and what it has."""
     from prunefield.lab.store import read_store
     from prunefield.report.ledger import check_scale, find_items
     from prunefield.report.page import write_page

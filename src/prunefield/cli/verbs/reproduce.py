@@ -43,8 +43,8 @@ def execute(args: Namespace) -> int:
     from prunefield.report.reproduction import plan_items, reproduce
 
     if args.dry_run:
-        return print_plan(args, plan_items(args.items, args.scale, args.store, device=args.device))
-    found = reproduce(args.items, args.scale, args.store, **how_to_run(args))
+        return print_plan(args, plan_items(args.items or None, args.scale, args.store, device=args.device))
+    found = reproduce(args.items or None, args.scale, args.store, **how_to_run(args))
     page = report.write_report(args.store)[0] if args.report and found.claims else None
     if args.json:
         entries = [{"item": name, "files": [], **entry} for name, entry in found.entries.items()]

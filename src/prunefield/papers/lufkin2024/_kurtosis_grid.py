@@ -46,7 +46,7 @@ def list_tasks() -> Iterator[Nlgp | Kur]:
         yield from (Kur(k=k, lengthscales=lengthscales) for k in EXPONENTS)
 
 
-def list_runs(scale: Scale) -> list[Run]:
+def list_grid(scale: Scale) -> list[Run]:
     """For each task the simulation and, from the same initial weights to the same time, Eq. 5."""
     inits, rate, batch, steps = SIZES[scale]
     runs: list[Run] = []

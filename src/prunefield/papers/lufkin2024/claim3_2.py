@@ -14,7 +14,7 @@ from prunefield.papers.lufkin2024._kurtosis_grid import (
     SHORT,
     average,
     imagine,
-    list_runs,
+    list_grid,
     shuffle,
     tabulate,
 )
@@ -74,7 +74,7 @@ class Claim3_2(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        return list_runs(scale)
+        return list_grid(scale)
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         return tabulate(results)

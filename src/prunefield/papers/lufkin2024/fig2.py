@@ -30,7 +30,7 @@ GIBBS, CHAIN = "Ising, Gibbs", Ising(size=100, couplings=(0.3, 1.2), sampler="gi
 BOUND = 5.0  # standard errors, set before anything was run
 
 
-def predict(task: Discrimination, label: int) -> dict[str, torch.Tensor]:
+def predict_statistics(task: Discrimination, label: int) -> dict[str, torch.Tensor]:
     """Correlations at each distance and shares of the bins, by the model."""
     below = torch.cat((torch.zeros(1), task.cdf(EDGES), torch.ones(1)))
     return {"correlation": task.covariance(label)[0, : task.size // 2 + 1], "share": below.diff()}
@@ -40,7 +40,7 @@ def describe_draws(run: Draws, result: Result) -> Iterator[dict[str, Any]]:
     """One row for each distance and each bin of a class: what was seen, its error and the theory."""
     model = GIBBS if run.task == CHAIN else run.task.title
     for record in result.records:
-        for quantity, theory in predict(run.task, record["label"]).items():
+        for quantity, theory in predict_statistics(run.task, record["label"]).items():
             yield from list_fields(
                 {
                     "model": model,
@@ -108,7 +108,7 @@ class Fig2(Item):
         found = []
         for model, task in {**MODELS, GIBBS: CHAIN}.items():
             for label in range(task.classes):
-                for quantity, theory in predict(task, label).items():
+                for quantity, theory in predict_statistics(task, label).items():
                     if quantity == "correlation" and isinstance(task, Ising):
                         theory = theory * (-1.0) ** torch.arange(len(theory))  # neighbours differ
                     known = {"model": model, "label": label, "quantity": quantity, "error": 0.001, "values": 400_000}

@@ -27,7 +27,7 @@ COLUMNS = {"third": "simulated", "last": FLOWS}  # of the figure
 KURTOSIS = {"Ising": (1.0, 1.0), NLGP: (2.99, 2.9992), KUR: (3.86, 4.2853)}  # printed, and right
 
 
-def describe_fields(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]:
+def tabulate_fields(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]:
     """One row for each initialisation: the final field, and what is known about the data."""
     task = run.task
     a = torch.linspace(0, 1, 201, dtype=torch.float64)
@@ -90,7 +90,7 @@ class Fig3(Item):
         return [*neurons, *(flow for task in TASKS for flow in integrate(task, scale))]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return gather(results, describe_fields, (Neuron, Flow))
+        return gather(results, tabulate_fields, (Neuron, Flow))
 
     def ideal(self) -> Frame:
         """The panels of Fig. 3: κ, fields, integrated ones more negative; peaks of 26 of 28 Ising fields are equal."""

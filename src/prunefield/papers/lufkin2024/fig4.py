@@ -38,14 +38,14 @@ def describe_run(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]
         "printed_error": panel.printed if panel else None,
     }
     last = result.records[-1]
-    yield from describe_fields(known | {"source": "simulated" if simulated else "end of flow"}, run, last)
+    yield from tabulate_record(known | {"source": "simulated" if simulated else "end of flow"}, run, last)
     if not simulated:
         time = panel.time if panel else run.time
         nearest = min(result.records, key=lambda record: abs(record["time"] - time))
-        yield from describe_fields(known | {"source": "flow"}, run, nearest)
+        yield from tabulate_record(known | {"source": "flow"}, run, nearest)
 
 
-def describe_fields(known: dict[str, Any], run: Neuron | Flow, record: Record) -> Iterator[dict[str, Any]]:
+def tabulate_record(known: dict[str, Any], run: Neuron | Flow, record: Record) -> Iterator[dict[str, Any]]:
     """`error` is that of the best single Fourier mode, `shifted_error` that of a sinusoid with an intercept."""
     weights = record.tensors["weights"]
     plain = fit_sinusoid(weights)

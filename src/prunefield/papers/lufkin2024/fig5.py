@@ -14,7 +14,7 @@ from prunefield.papers.lufkin2024._kurtosis_grid import (
     ZERO,
     average,
     imagine,
-    list_runs,
+    list_grid,
     shuffle,
     tabulate,
 )
@@ -29,7 +29,7 @@ def average_negative(table: Frame, source: str, lengthscales: tuple[float, float
     return points[points["excess"] < -ZERO]
 
 
-def show(points: Frame) -> str:
+def show_points(points: Frame) -> str:
     return ", ".join(f"{model} ({x:+.2f}): {y:.2f}" for model, x, y in points[["model", "excess", "mean"]].to_numpy())
 
 
@@ -66,7 +66,7 @@ class Fig5(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        return list_runs(scale)
+        return list_grid(scale)
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         return tabulate(results)
@@ -84,9 +84,9 @@ class Fig5(Item):
     def near_maximum(table: Frame) -> Verdict:
         points = average_negative(table, "simulated", SHORT)
         other, flow = average_negative(table, "simulated", LONG), average_negative(table, "Eq. 5", SHORT)
-        note = f"ξ = (1, 2) instead: {show(other)}. Eq. 5, ξ = (0.3, 0.7): {show(flow)}."
+        note = f"ξ = (1, 2) instead: {show_points(other)}. Eq. 5, ξ = (0.3, 0.7): {show_points(flow)}."
         good = len(points) and (points["mean"] >= FULL).all()
-        return judge(good, f"ξ = (0.3, 0.7): {show(points)}", len(points), note)
+        return judge(good, f"ξ = (0.3, 0.7): {show_points(points)}", len(points), note)
 
     @claim(
         "Where the excess kurtosis is positive, the IPR is nearly zero",
@@ -98,7 +98,9 @@ class Fig5(Item):
         parts = [average(table, "simulated", lengthscales) for lengthscales in (SHORT, LONG)]
         short, long = (part[part["excess"] > ZERO] for part in parts)
         good = all(len(part) and (part["mean"] <= NONE).all() for part in (short, long))
-        return judge(good, f"ξ = (0.3, 0.7): {show(short)}; ξ = (1, 2): {show(long)}", len(short) + len(long))
+        return judge(
+            good, f"ξ = (0.3, 0.7): {show_points(short)}; ξ = (1, 2): {show_points(long)}", len(short) + len(long)
+        )
 
     @claim(
         "The IPR is extremely consistent across initialisations",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from matplotlib.figure import Figure
 
 from prunefield.measures.patches import find_lonely_share
-from prunefield.measures.pictures import show
+from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge
 from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._curves import imp_as_random
@@ -115,7 +115,7 @@ class Fig1(Item):
         for panels, (data, imp) in zip(figure.subplots(len(nets), 2, squeeze=False), nets.items(), strict=True):
             for axes, method in zip(panels, ("imp", "oneshot"), strict=True):
                 fields = connected(imp, results[imp], method, SHOWN)
-                show(axes, fields, COLUMNS, f"{LABELS[method]}, {data}", COLOURS[method])
+                show_fields(axes, fields, COLUMNS, f"{LABELS[method]}, {data}", COLOURS[method])
         figure.suptitle("black: pruned; colour: the channels kept there; most connected unit first")
 
 

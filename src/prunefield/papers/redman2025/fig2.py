@@ -7,7 +7,7 @@ import pandas
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from prunefield.measures.pictures import show
+from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, numbers, rows
 from prunefield.papers._kit import PALETTE, Row
 from prunefield.papers.redman2025._ideal import fill_table
@@ -131,7 +131,7 @@ class Fig2(Item):
         for data, found, panels in split_panels(figure, table, 4):
             for axes, (part, label), colour in zip(panels, PARTS.items(), PALETTE, strict=False):
                 fields = scale_fields(filters[data, part])
-                show(axes, fields, round(len(fields) ** 0.5), f"{label}, {data}")
+                show_fields(axes, fields, round(len(fields) ** 0.5), f"{label}, {data}")
                 mine = rows(found, part=part)
                 panels[3].plot(mine["local"], mine["periodic"], "o", markersize=3, color=colour, label=label)
             panels[3].set(xscale="log", yscale="log", xlabel="locality (1: flat)")

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from prunefield.core import seeds
-from prunefield.measures.pictures import show
+from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, rows
 from prunefield.papers._kit import BLACK, GREEN, PURPLE, VERMILION, Row
 from prunefield.papers.redman2025._curves import (
@@ -141,8 +141,8 @@ class Fig3(Item):
             for row, inputs in enumerate(("data", "clone"), start=2 * place):
                 imp = find_net(results, data, inputs)
                 left, middle = (figure.add_subplot(grid[row, column]) for column in (0, 1))
-                show(left, sample_examples(imp.task), 4, f"{data}: {inputs}")
-                show(middle, connected(imp, results[imp], "imp", SHOWN), 15, f"masks on {data}: {inputs}")
+                show_fields(left, sample_examples(imp.task), 4, f"{data}: {inputs}")
+                show_fields(middle, connected(imp, results[imp], "imp", SHOWN), 15, f"masks on {data}: {inputs}")
             draw_curves(figure.add_subplot(grid[2 * place : 2 * place + 2, 2]), rows(table, data=data))
 
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from prunefield.core.figures import letter_panels
-from prunefield.measures.pictures import show
+from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge, replace_rows, rows
 from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._curves import imp_as_random
@@ -135,4 +135,4 @@ def draw_pairs(axes: Axes, table: Frame, results: Mapping[Run, Result], data: st
         masks.append(connected(run.of, results[run.of], "imp", run.top)[chosen].float())
         fields.append(filters[mine["component"][chosen]].float())
     pictures = torch.cat([torch.stack(masks), scale_fields(torch.stack(fields))])
-    show(axes, pictures, len(masks), f"{data}: masks above, components below")
+    show_fields(axes, pictures, len(masks), f"{data}: masks above, components below")

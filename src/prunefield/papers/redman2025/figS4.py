@@ -107,7 +107,7 @@ class FigS4(Item):
             run = next(run for run in results if isinstance(run, Cavity) and data_of(run.of.task) == data)
             records = read_weights(results[run])
             for axes, (name, record) in zip(panels, product(DRAWN, (records[0], records[-1])), strict=True):
-                draw_weights(axes, record, name)
+                draw_scatter(axes, record, name)
                 axes.set_title(f"{data}, n = {record['round']}", loc="left", fontweight="bold")
 
 
@@ -116,7 +116,7 @@ def read_weights(result: Result) -> list[Record]:
     return [record for record in result.records if record["by"] == "all"]
 
 
-def draw_weights(axes: Axes, record: Record, name: str) -> None:
+def draw_scatter(axes: Axes, record: Record, name: str) -> None:
     weight, score = (record.tensors[key].numpy() for key in ("weight", name))
     axes.hexbin(score, weight, gridsize=45, bins="log", mincnt=1, linewidths=0, cmap=SEQUENCE, rasterized=True)
     axes.axvline(0, color=GREY, linewidth=0.6)

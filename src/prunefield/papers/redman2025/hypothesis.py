@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas
 from matplotlib.figure import Figure
 
-from prunefield.measures.pictures import show
+from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge, numbers, replace_rows, rows
 from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities, name_next, read_next
@@ -228,5 +228,5 @@ class Hypothesis(Item):
             panels = [figure.add_subplot(grid[2 * place, column]) for column in range(4)]
             draw_evidence(panels, rows(table, data=data), data)
             for column, run in enumerate(run for run in greedy if data_of(run.of.task) == data):
-                axes, method = figure.add_subplot(grid[2 * place + 1, 2 * column : 2 * column + 2]), GOALS[run.goal]
-                show(axes, read_fields(run, results[run])[:45], 15, f"last masks, {LABELS[method]}", COLOURS[method])
+                axes, goal = figure.add_subplot(grid[2 * place + 1, 2 * column : 2 * column + 2]), GOALS[run.goal]
+                show_fields(axes, read_fields(run, results[run])[:45], 15, f"last masks, {LABELS[goal]}", COLOURS[goal])

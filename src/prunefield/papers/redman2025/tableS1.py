@@ -33,7 +33,7 @@ REGROWN = tuple(f"regrown {method}" for method in METHODS)
 UNLIKE = tuple(f"first round unlike {method}" for method in METHODS)
 
 
-def count_kept(size: int, n: int) -> int:
+def count_entries(size: int, n: int) -> int:
     """N − ⌊(1 − 0.7ⁿ)N⌋, in exact arithmetic."""
     return size - size * (10**n - 7**n) // 10**n
 
@@ -86,7 +86,7 @@ class TableS1(Item):
         sizes = ((PAPER["inputs"] + 1) * PAPER["hidden 1"], (PAPER["hidden 1"] + 1) * PAPER["hidden 2"])
         found = [(name, None, value) for name, value in PAPER.items()]
         found += [("epochs", None, PAPER["steps"] * PAPER["batch_size"] / TRAINING_IMAGES)]
-        found += [(name, n, count_kept(size, n)) for name, size in zip(KEPT, sizes, strict=True) for n in rounds]
+        found += [(name, n, count_entries(size, n)) for name, size in zip(KEPT, sizes, strict=True) for n in rounds]
         found += [(name, n, 0) for name in REGROWN for n in rounds[1:]] + [(name, 1, 0) for name in UNLIKE]
         table = pandas.DataFrame(found, columns=["quantity", "round", "paper"]).astype({"paper": float})
         return table.assign(ours=table["paper"])
@@ -165,7 +165,7 @@ def compare_numbers(run: Imp, result: Result) -> Iterator[Row]:
     for quantity, names in zip(KEPT, run.groups, strict=True):
         counts = [sum(mask.counts()[name] for name in names) for mask in masks["imp"]]
         for n, kept in enumerate(counts):
-            yield {"quantity": quantity, "round": n, "paper": float(count_kept(counts[0], n)), "ours": kept}
+            yield {"quantity": quantity, "round": n, "paper": float(count_entries(counts[0], n)), "ours": kept}
     for method, regrown, unlike in zip(METHODS, REGROWN, UNLIKE, strict=True):
         stack = masks[method]
         for n in range(1, len(stack)):
