@@ -66,7 +66,7 @@ def _describe_run(run: Pruned, values: list[dict[str, Any]]) -> dict[str, Any]:
         "net": name_network(run),
         "density": run.density,
         "method": name_method(run),
-        "sampled": run.sample != "never",
+        "sampled": run.sample,
         "seed": run.seed,
         "accuracy": last.get("accuracy"),
         "emptied": first["emptied"],
@@ -90,7 +90,7 @@ def _compare_masks(net: str, density: float, group: list[tuple[Pruned, dict[str,
     first = group[0][0]
     sizes = {name: weight.numel() for name, weight in _build(first).items()}
     names = [
-        f"{name_method(run)}, {'sampled' if run.sample != 'never' else 'threshold'}, seed {run.seed}"
+        f"{name_method(run)}, {'threshold' if run.sample == 'never' else 'sampled' if run.sample == 'last' else f'sampled {run.sample} time'}, seed {run.seed}"
         for run, _ in group
     ]
     return {
