@@ -10,24 +10,24 @@ from prunefield.lab.store import Store
 NAME = "<img src=x onerror=document.title='run'>"
 
 
-@pytest.fixture
-def write_page(browser, tmp_path):
-    def write(store):
-        path = tmp_path / "page.html"
-        assert main(["report", "--store", str(store.root), "--out", str(path)]) == 0
-        return path
+def write_page(store, path):
+    assert main(["report", "--store", str(store.root), "--out", str(path)]) == 0
+    return path
 
-    return write
+
+@pytest.fixture(scope="module")
+def empty(browser, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("empty")
+    return write_page(Store(folder / "store"), folder / "page.html")
 
 
 @pytest.mark.parametrize("view", ["#/claims", "#/fields", "#/dynamics", "#/pruning", "#/store"])
-def test_an_empty_store_says_what_to_do(open_page, write_page, tmp_path, view):
-    page = open_page(view, file=write_page(Store(tmp_path / "store")))
-    text = page.locator("main").inner_text()
+def test_an_empty_store_says_what_to_do(open_page, empty, view):
+    text = open_page(view, file=empty).locator("main").inner_text()
     assert "prunefield reproduce" in text or "the command that makes it" in text
 
 
-def test_names_with_html_in_them_are_shown_and_not_run(open_page, write_page, tmp_path):
+def test_names_with_html_in_them_are_shown_and_not_run(open_page, tmp_path):
     store = Store(tmp_path / NAME)
     for name, files in {
         f"imp {NAME}": {"a.json": {}},
@@ -37,12 +37,12 @@ def test_names_with_html_in_them_are_shown_and_not_run(open_page, write_page, tm
         folder.mkdir(parents=True)
         for file, content in files.items():
             (folder / file).write_text(json.dumps(content))
-    page = open_page("#/store", file=write_page(store))
+    page = open_page("#/store", file=write_page(store, tmp_path / "page.html"))
     text = page.locator("main").inner_text()
     assert f"imp {NAME}" in text
     assert f"imp-0000000000000000: {NAME}" in text
     assert page.locator("main img").count() == 0
-    assert "run" != page.title()
+    assert page.title() != "run"
 
 
 def test_an_address_with_html_in_it_is_shown_and_not_run(open_page):

@@ -18,7 +18,7 @@ def test_the_round_changes_the_masks_of_all_methods(open_page):
     assert shown.count() == 3
     last = [pixels(canvas) for canvas in shown.all()]
     assert len(set(last)) == 3
-    slider = page.get_by_label("Round")
+    slider = page.get_by_role("slider", name="Round")
     slider.fill("1")
     page.get_by_text("round 1 of").wait_for()
     early = [pixels(canvas) for canvas in page.locator("canvas.units").all()]
@@ -44,7 +44,14 @@ def test_a_click_on_a_unit_shows_what_is_measured_on_it(open_page):
     assert title != before
     assert "one-shot" in title
     text = page.locator(".detail").inner_text()
-    for words in ("Mask", "Pairs S(d)", "σx = ", "Pre-activations: kurtosis", "Gabor fit", "Weights at the rewind point"):
+    for words in (
+        "Mask",
+        "Pairs S(d)",
+        "σx = ",
+        "Pre-activations: kurtosis",
+        "Gabor fit",
+        "Weights at the rewind point",
+    ):
         assert words in text
     assert re.search(r"explains .* % of the variance|No fit", text)
     unit = re.search(r"Unit (\d+)", title)[1]
@@ -72,7 +79,7 @@ def test_the_field_moves_with_time_beside_its_flow(open_page):
     wait(page)
     assert page.locator("canvas.map").count() >= 2
     end = page.locator(".maps .line").first.get_attribute("d")
-    page.get_by_label("Time").fill("1")
+    page.get_by_role("slider", name="Time").fill("1")
     start = page.locator(".maps .line").first.get_attribute("d")
     assert start != end
     page.get_by_role("button", name="Play").click()

@@ -109,7 +109,9 @@ def test_the_sidebar_leads_to_an_item_with_files(open_page, tmp_path):
             page.locator("a.file", has_text=name).click()
         files[name] = tmp_path / download.value.suggested_filename
         download.value.save_as(files[name])
-    assert [file.name for file in files.values()] == [f"bar2023-theorem4.4-smoke.{end}" for end in ("svg", "pdf", "csv")]
+    assert [file.name for file in files.values()] == [
+        f"bar2023-theorem4.4-smoke.{end}" for end in ("svg", "pdf", "csv")
+    ]
     assert "smoke scale" in files["SVG"].read_text()
     assert files["PDF"].read_bytes().startswith(b"%PDF")
     with files["CSV"].open() as file:
@@ -137,7 +139,11 @@ def test_a_phone_has_a_menu_and_claims_as_cards(open_page):
     page.get_by_role("heading", level=1, name="neuron").wait_for()
     assert not page.locator("#places").is_visible()
     page.go_back()
-    boxes = page.locator(CLAIM).first.locator("summary > span").evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().x)")
+    boxes = (
+        page.locator(CLAIM)
+        .first.locator("summary > span")
+        .evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().x)")
+    )
     assert len(set(boxes)) == 1
 
 

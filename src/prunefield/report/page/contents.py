@@ -65,7 +65,9 @@ def _compare_settings(group: list[tuple[str, dict[str, Any], dict[str, Any]]]) -
     keys = list(dict.fromkeys(key for _, flat, _ in group for key in flat))
     varying = [key for key in keys if len({repr(flat.get(key)) for _, flat, _ in group}) > 1]
     shared = {key: show_setting(group[0][1].get(key)) for key in keys if key not in varying}
-    rows = [[name, made.get("seconds"), *(show_setting(flat.get(key)) for key in varying)] for name, flat, made in group]
+    rows = [
+        [name, made.get("seconds"), *(show_setting(flat.get(key)) for key in varying)] for name, flat, made in group
+    ]
     return {"varying": varying, "shared": shared, "rows": rows[:LONGEST], "runs": len(rows)}
 
 
@@ -89,7 +91,12 @@ def summarise_versions(made: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {name: sorted({str(row[name]) for row in rows if name in row}) for name in names}
     times = sorted(str(row["finished"]) for row in rows if row.get("finished"))
     seconds = [row["seconds"] for row in rows if isinstance(row.get("seconds"), int | float)]
-    return {**found, "seconds": math.fsum(seconds), "first": times[0] if times else "", "last": times[-1] if times else ""}
+    return {
+        **found,
+        "seconds": math.fsum(seconds),
+        "first": times[0] if times else "",
+        "last": times[-1] if times else "",
+    }
 
 
 def list_papers(names: Iterable[str]) -> list[dict[str, str]]:

@@ -91,7 +91,9 @@ def _describe_entry(run: Neuron | Flow, island: dict[str, Any]) -> dict[str, Any
     kurtosis = run.task.kurtosis()
     flat = flatten_settings(run.task.settings())
     settings = {f"task.{key}": value for key, value in flat.items() if key != "kind"}
-    settings |= {key: value for key, value in flatten_settings(run.settings()).items() if "." not in key and key != "kind"}
+    settings |= {
+        key: value for key, value in flatten_settings(run.settings()).items() if "." not in key and key != "kind"
+    }
     ends = {one["name"]: float(one["ipr"][-1].mean()) * run.task.sites for one in island["sources"]}
     return {
         "run": run.folder,

@@ -155,5 +155,3 @@ def _count_bins(values: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     counts = torch.zeros(values.shape[1], BINS).scatter_add_(1, bins.T, torch.ones_like(scaled).T)
     shares = (255 * counts / counts.amax(1, keepdim=True)).round()
     return shares.numpy().astype(np.uint8), spread.numpy().astype(np.float32)
-
-

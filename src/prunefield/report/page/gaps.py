@@ -40,9 +40,9 @@ def collect_findings(store: Store, items: Iterable[Item], scale: Scale | None = 
 
 
 def _describe_gap(store: Store, item: Item, scale: Scale | None) -> dict[str, Any]:
-    """How many runs of an item are there, at the scale that was asked for or that most of them are at."""
+    """How many runs of an item are there, at the scale that was asked for or, short of the paper's own, is nearest."""
     counts: dict[Scale, tuple[int, int, float]] = {}
-    for candidate in (scale,) if scale else item.scales:
+    for candidate in (scale,) if scale else [own for own in item.scales if own != SCALES[-1]] or item.scales:
         runs = order_runs(item.plan(candidate))
         absent = [run for run in runs if not store.folder(run).is_done]
         counts[candidate] = (len(runs) - len(absent), len(runs), sum(run.seconds() for run in absent))
