@@ -10,10 +10,15 @@ from pathlib import Path
 
 import pytest
 
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 ITEMS = ("redman2025/fig1", "lufkin2024/fig3", "bar2023/fig1", "bar2023/theorem4.4")
 MODULES = Path(os.environ.get("PRUNEFIELD_NODE_MODULES") or Path(__file__).parents[2] / ".venv" / "node_modules")
 AXE = MODULES / "axe-core" / "axe.min.js"
