@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-slow fuzz lint bench docs publish venv clean
+.PHONY: help demo test test-page test-slow fuzz lint bench docs publish venv clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -11,7 +11,10 @@ demo: .venv/ready  ## reproduce all papers at smoke scale, say what holds, write
 	@$(BIN)/prunefield reproduce --scale smoke --report
 
 test: .venv/ready  ## all tests but the slow ones, at most 8 minutes on 2 idle cores
-	$(BIN)/python -m pytest -m "not slow" -n 2
+	$(BIN)/python -m pytest -m "not slow and not page" -n 2
+
+test-page: .venv/page  ## the page in a real browser: Debian's chromium, which root installs; without it, skipped with a warning
+	$(BIN)/python -m pytest -m page tests/page -rs
 
 test-slow: .venv/ready  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow -n 2
@@ -44,6 +47,12 @@ venv: .venv/ready  ## the virtual environment alone
 
 .venv/docs: .venv/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,docs]"
+	touch $@
+
+.venv/page: .venv/ready
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,page]"
+	npm install --silent --no-save --prefix .venv axe-core@4.14.0 || echo "WARNING: npm cannot install axe-core; its checks of the page are skipped"
+	command -v chromium || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core) || echo "WARNING: chromium cannot be installed; the browser tests of the page are skipped"
 	touch $@
 
 clean:  ## remove what the other targets made, but not stores of runs

@@ -41,6 +41,13 @@ def test_an_empty_store_has_a_page_with_the_commands(store, capsys):
     assert render_page([], store, missing=found.missing).startswith("<!doctype html>")
 
 
+def test_a_folder_with_blanks_is_quoted_in_commands(tmp_path):
+    store = Store(tmp_path / "my runs")
+    (gap,) = collect_findings(store, find_items([ITEM])).missing
+    assert gap["command"].endswith(f"--store '{store.root}'")
+    assert describe_store(store)["quoted"] == f"'{store.root}'"
+
+
 def test_a_partial_item_says_how_far_it_is(copied):
     run = find_items([ITEM])[0].plan("smoke")[0]
     copied.folder(run).remove()

@@ -76,13 +76,14 @@ def _read_sources(store: Store, neuron: Neuron | None, flows: list[Flow]) -> lis
 
 def describe_task(task: Discrimination) -> dict[str, Any]:
     """The marginal law and the amplifier of a task as curves."""
-    x = torch.linspace(-SPREAD, SPREAD, POINTS, dtype=torch.float64)
+    x, a = (torch.linspace(-end, end, POINTS, dtype=torch.float64) for end in (SPREAD, 1.0))
     return {
         "shape": task.shape,
         "title": task.title,
         "x": x.numpy(),
         "share": (task.cdf(x + SPREAD / POINTS) - task.cdf(x - SPREAD / POINTS)).numpy() * POINTS / (2 * SPREAD),
-        "amplifier": task.amplifier(x).numpy(),
+        "a": a.numpy(),  # |Σ₁w/√(wᵀΣ₁w)| is at most 1
+        "amplifier": task.amplifier(a).numpy(),
     }
 
 

@@ -53,7 +53,7 @@ def describe_fields(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
         else:
             shown.append({"run": run.folder, "name": name})
             islands[f"fields/{run.folder}"] = island
-    shown.sort(key=lambda one: one["name"].count(","))  # those with the usual settings first
+    shown.sort(key=lambda one: (one["name"].startswith("clone"), one["name"].count(",")))  # the usual ones first
     return {"runs": shown, "finished": listed.finished, "problems": problems}, islands
 
 

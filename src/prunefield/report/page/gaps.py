@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any
 
 from prunefield.core.errors import Error
@@ -40,15 +41,16 @@ def collect_findings(store: Store, items: Iterable[Item], scale: Scale | None = 
 
 
 def _describe_gap(store: Store, item: Item, scale: Scale | None) -> dict[str, Any]:
-    """How many runs of an item are there, at the scale that was asked for or that most of them are at."""
+    """How many runs of an item are there, at the scale that was asked for or, short of the paper's own, is nearest."""
     counts: dict[Scale, tuple[int, int, float]] = {}
-    for candidate in (scale,) if scale else item.scales:
+    likely: list[Scale] = [scale] if scale else [own for own in item.scales if own != SCALES[-1]]
+    for candidate in likely or item.scales:
         runs = order_runs(item.plan(candidate))
         absent = [run for run in runs if not store.folder(run).is_done]
         counts[candidate] = (len(runs) - len(absent), len(runs), sum(run.seconds() for run in absent))
     own = max(counts, key=lambda name: (counts[name][0] / max(1, counts[name][1]), -SCALES.index(name)))
     done, needed, seconds = counts[own]
-    command = f"prunefield reproduce {item.kind()} --scale {own} --store {store.root}"
+    command = f"prunefield reproduce {item.kind()} --scale {own} --store {quote(str(store.root))}"
     return {
         "name": item.kind(), "title": item.title, "scale": own, "done": done, "needed": needed, "seconds": seconds,
         "command": command,
@@ -74,7 +76,13 @@ def describe_store(store: Store) -> dict[str, Any]:
     statuses = Counter[str]()
     for (_, status), number in counts.items():
         statuses[status] += number
-    return {"root": str(store.root), "kinds": table, "statuses": dict(statuses), **listed}
+    return {
+        "root": str(store.root),
+        "quoted": quote(str(store.root)),
+        "kinds": table,
+        "statuses": dict(statuses),
+        **listed,
+    }
 
 
 def _read_message(folder: Any) -> str:

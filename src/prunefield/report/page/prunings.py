@@ -58,6 +58,11 @@ def name_method(run: Pruned) -> str:
     return ", ".join(parts)
 
 
+def _name_sampling(run: Pruned) -> str:
+    """As `showSampling` of the page says it."""
+    return {"never": "threshold", "last": "sampled"}.get(run.sample, f"sampled {run.sample} time")
+
+
 def _describe_run(run: Pruned, values: list[dict[str, Any]]) -> dict[str, Any]:
     first, last = values[0], values[-1]
     layers = {key.removeprefix(PREFIX): value for key, value in first.items() if key.startswith(PREFIX)}
@@ -66,7 +71,7 @@ def _describe_run(run: Pruned, values: list[dict[str, Any]]) -> dict[str, Any]:
         "net": name_network(run),
         "density": run.density,
         "method": name_method(run),
-        "sampled": run.sample != "never",
+        "sampled": run.sample,
         "seed": run.seed,
         "accuracy": last.get("accuracy"),
         "emptied": first["emptied"],
@@ -89,10 +94,7 @@ def _compare_masks(net: str, density: float, group: list[tuple[Pruned, dict[str,
     shared = np.stack([stack @ stack.T for stack in stacks], -1).round().astype(np.int32)
     first = group[0][0]
     sizes = {name: weight.numel() for name, weight in _build(first).items()}
-    names = [
-        f"{name_method(run)}, {'sampled' if run.sample != 'never' else 'threshold'}, seed {run.seed}"
-        for run, _ in group
-    ]
+    names = [f"{name_method(run)}, {_name_sampling(run)}, seed {run.seed}" for run, _ in group]
     return {
         "net": net, "density": density, "masks": names, "layers": layers, "shared": shared,
         "sizes": [sizes[name] for name in layers],

@@ -1,13 +1,14 @@
 // Charts: lines and bars in SVG, fields on canvas, in the colours of the page.
 
 const HUES = ["--one", "--two", "--three", "--four", "--five", "--six", "--seven"];
-const MARGIN = { left: 52, right: 14, top: 12, bottom: 40 };
+const MARGIN = { left: 58, right: 14, top: 12, bottom: 40 };
 
 /**
  * A chart. `series` are { name, points: [[x, y], …], hue, dash, dots, bars, choose }; `x` and `y` are
- * { label, log, from, to, ticks }; `marks` are vertical lines { x, name }. Points without a number are left out.
+ * { label, log, whole, from, to, ticks, show }; `marks` are vertical lines { x }; `words` stand below it. Points without a
+ * number, or beyond `to`, are left out.
  */
-function drawChart({ title, series, x, y, marks = [], width = 420, height = 260 }) {
+function drawChart({ title, series, x, y, marks = [], words = null, width = 340, height = 240 }) {
   const kept = series.map((one) => ({ ...one, points: one.points.filter(([a, b]) => isShown(a, x) && isShown(b, y)) }));
   const all = kept.flatMap(({ points }) => points);
   const chart = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": describeChart(title, kept, x, y) });
@@ -22,11 +23,11 @@ function drawChart({ title, series, x, y, marks = [], width = 420, height = 260 
   for (const mark of marks) {
     chart.append(svg("line", { class: "mark", x1: across(mark.x), x2: across(mark.x), y1: MARGIN.top, y2: height - MARGIN.bottom }));
   }
-  return el("figure", { class: "panel" }, el("figcaption", {}, title), chart, showLegend(kept));
+  return el("figure", { class: "panel" }, el("figcaption", {}, title), chart, showLegend(kept), words && el("p", { class: "small soft" }, words));
 }
 
 function isShown(value, axis) {
-  return Number.isFinite(value) && (!axis.log || value > 0);
+  return Number.isFinite(value) && (!axis.log || value > 0) && !(value > axis.to);
 }
 
 function describeChart(title, series, x, y) {
@@ -42,7 +43,8 @@ function makeScale(values, axis, start, end) {
   let high = turn(axis.to ?? Math.max(...values));
   if (high - low < 1e-12) [low, high] = [low - 0.5, high + 0.5];
   const scale = (value) => start + ((turn(value) - low) / (high - low)) * (end - start);
-  scale.ticks = axis.ticks ?? (axis.log ? listPowers(low, high) : listSteps(low, high));
+  scale.ticks = axis.ticks ?? (axis.log ? listPowers(low, high) : listSteps(low, high)).filter((tick) => !axis.whole || Number.isInteger(tick));
+  scale.show = axis.show ?? (axis.log ? showPower : showNumber);
   return scale;
 }
 
@@ -68,14 +70,21 @@ function listPowers(low, high) {
   return ticks;
 }
 
+/** A number of a logarithmic axis: powers of ten as such. */
+function showPower(value) {
+  const power = Math.round(Math.log10(value));
+  if ((power >= -2 && power < 4) || Math.abs(value / 10 ** power - 1) > 1e-9) return showNumber(value);
+  return `10${String(power).replace(/./g, (sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)])}`;
+}
+
 function drawAxes(chart, across, up, x, y, width, height) {
   const bottom = height - MARGIN.bottom;
   for (const tick of up.ticks) {
     chart.append(svg("line", { class: "rule", x1: MARGIN.left, x2: width - MARGIN.right, y1: up(tick), y2: up(tick) }),
-      svg("text", { class: "end", x: MARGIN.left - 6, y: up(tick) + 4 }, y.show ? y.show(tick) : showNumber(tick)));
+      svg("text", { class: "end", x: MARGIN.left - 6, y: up(tick) + 4 }, up.show(tick)));
   }
   for (const tick of across.ticks) {
-    chart.append(svg("text", { class: "middle", x: across(tick), y: bottom + 16 }, x.show ? x.show(tick) : showNumber(tick)));
+    chart.append(svg("text", { class: "middle", x: across(tick), y: bottom + 16 }, across.show(tick)));
   }
   chart.append(svg("line", { class: "axis", x1: MARGIN.left, x2: width - MARGIN.right, y1: bottom, y2: bottom }),
     svg("text", { class: "middle label", x: (MARGIN.left + width - MARGIN.right) / 2, y: height - 6 }, x.label),
@@ -93,10 +102,9 @@ function drawSeries({ name, points, hue, dash, dots, bars, choose, faint, chosen
     return group;
   }
   if (!choose) group.append(svg("path", { class: dash ? "line dash" : "line", d: points.map(([a, b], place) => `${place ? "L" : "M"}${across(a).toFixed(1)} ${up(b).toFixed(1)}`).join("") }));
-  if (dots || choose) points.forEach(([a, b, key, text], place) => {
+  if (dots || choose) points.forEach(([a, b, key, text]) => {
     const dot = svg("circle", { cx: across(a), cy: up(b), r: choose ? (key === chosen ? 8 : 5) : 3, class: dash ? "hollow" : "dot" });
     group.append(choose ? svg("a", { href: choose(key), "aria-label": `${name}: ${text}`, class: key === chosen ? "chosen" : null }, svg("title", {}, text), dot) : dot);
-    void place;
   });
   return group;
 }
@@ -104,10 +112,9 @@ function drawSeries({ name, points, hue, dash, dots, bars, choose, faint, chosen
 function showLegend(series) {
   const named = series.filter(({ name, points, faint }) => name && points.length && !faint);
   if (named.length < 2) return null;
-  return el("ul", { class: "legend" }, named.map(({ name, hue, dash }, place) => {
+  return el("ul", { class: "legend" }, named.map(({ name, hue, dash }) => {
     const key = el("span", { class: dash ? "key dash" : "key" });
     key.style.color = `var(${hue ?? HUES[series.findIndex((one) => one.name === name) % HUES.length]})`;
-    void place;
     return el("li", {}, key, name);
   }));
 }

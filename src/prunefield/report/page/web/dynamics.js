@@ -17,8 +17,7 @@ function showDynamics(query) {
   const entry = () => entries.find(({ run }) => run === now.run);
   async function load() {
     data = await readIsland(`dynamics/${now.run}`);
-    const longest = data.sources.reduce((best, one) => (one.times.length > best.times.length ? one : best));
-    data.times = longest.times;
+    data.times = data.sources[0].times.length > 2 ? data.sources[0].times : data.sources.reduce((best, one) => (one.times.length > best.times.length ? one : best)).times;
     now.time = data.times.length - 1;
     now.init = Math.min(now.init, countStarts(data) - 1);
     player.setRange(data.times.length - 1, now.time);
@@ -39,15 +38,15 @@ function showDynamics(query) {
   window.addEventListener("themechange", redraw);
   const view = [...head, controls, player.node, stage, curves,
     el("h2", {}, "Where fields are local"),
-    el("p", {}, "The end of every stored run: how local the weights are (IPR × N: 1.5 for a sinusoid, about 3 for noise, N for a single site) against the excess kurtosis of the data. Choose a point to open its field."), phase,
-    el("p", { class: "soft small" }, `${count(entries.length, "entry").replace("entrys", "entries")} from ${count(finished, "run")}.`), listProblems(problems)];
+    el("p", {}, "The end of every stored run: how local the weights are (IPR × N is 1.5 for a sinusoid, about 3 for noise, N for a single site) against the excess kurtosis of the data. Choose a point to open its field."), phase,
+    el("p", { class: "soft small" }, `${count(finished, "run")} in the store, of which ${count(entries.length, "start")} can be shown.`), listProblems(problems)];
   load();
   return Object.assign(view, { leave: () => { player.stop(); window.removeEventListener("themechange", redraw); } });
 }
 
 /** The entry with most to see: simulated, beside a flow, with many records. */
 function richest(entries) {
-  const value = ({ ends, records }) => 1000 * Math.min(2, Object.keys(ends).length) + records + ("simulated" in ends ? 500 : 0);
+  const value = ({ ends, records }) => (records > 8 ? 1000 : 0) + ("simulated" in ends ? 500 + ends.simulated : 0) + 100 * Object.keys(ends).length;
   return entries.reduce((best, one) => (value(one) > value(best) ? one : best));
 }
 
@@ -55,12 +54,14 @@ function countStarts(data) {
   return Math.min(...data.sources.map(({ ipr }) => ipr.shape[1]));
 }
 
+const MINOR = new Set(["record_every", "dtype", "fresh", "steps", "time", "tolerance", "lr", "amplifier", "inits"]); // other runs differ in these too
+
 /** A menu of the kinds of data, and a slider or menu for every setting that varies among runs on them. */
 function makeSweep(entries, now, open) {
   const kinds = [...new Set(entries.map(({ task }) => task))];
   const family = entries.filter(({ task }) => task === now.task);
   const parts = [labelled("Data", makeSelect(kinds.map((kind) => [kind, kind]), now.task, (task) => open(richest(entries.filter((one) => one.task === task)).run)))];
-  const keys = Object.keys(now.settings).filter((key) => new Set(family.map(({ settings }) => JSON.stringify(settings[key]))).size > 1);
+  const keys = Object.keys(now.settings).filter((key) => !MINOR.has(key) && new Set(family.map(({ settings }) => JSON.stringify(settings[key]))).size > 1);
   for (const key of keys) {
     const values = [...new Map(family.map(({ settings }) => [JSON.stringify(settings[key]), settings[key]])).values()].filter((value) => value !== undefined);
     const isNumber = values.every((value) => typeof value === "number");
@@ -113,15 +114,16 @@ function showSource(data, source, init, time) {
   const rows = source.times.map((_, place) => readWeights(source, place, init).map((value) => value / largest));
   const map = showField(rows.flat(), rows.length, sites, palettes.signed, `${source.name}: weights of every site (across) at every time (down)`);
   map.className = "map";
-  return el("div", { class: "panel" }, drawChart({ title, series: [{ points: now.map((value, site) => [site, value]), hue: "--one" }], x: { label: "site" }, y: { label: "weight", from: Math.min(0, -largest / 4, ...now), to: largest }, height: 220 }), map,
-    el("p", { class: "small soft" }, "Below: site across, time down."));
+  const chart = drawChart({ title, series: [{ points: now.map((value, site) => [site, value]), hue: "--one" }], x: { label: "site" }, y: { label: "weight", from: Math.min(0, -largest / 4, ...now), to: largest }, width: 330, height: 190 });
+  chart.append(map, el("p", { class: "small soft" }, "All times: site across, time down."));
+  return chart;
 }
 
 function drawIpr(data, init, time) {
   const sites = data.shape.reduce((product, side) => product * side, 1);
   const series = data.sources.map((source, place) => ({ name: source.name, hue: HUES[place], dash: place > 0, dots: source.times.length < 30,
     points: source.times.map((at, step) => [at, source.ipr[step * source.ipr.shape[1] + init] * sites]) }));
-  return drawChart({ title: "How local it is", series, x: { label: "time" }, y: { label: "IPR × N", from: 0 }, marks: [{ x: time }] });
+  return drawChart({ title: "How local it is", series, x: { label: "time", to: data.times[data.times.length - 1] }, y: { label: "IPR × N", from: 0 }, marks: [{ x: time }] });
 }
 
 /** The marginal of the data and the amplifier that it makes. */
@@ -130,7 +132,7 @@ function drawTask(data, entry) {
   const excess = entry.excess === null ? "infinite" : showNumber(entry.excess);
   return [
     drawChart({ title: `Marginal of ${data.title}: excess kurtosis ${excess}`, series: [{ points: points(data.share), hue: "--three" }], x: { label: "value of a site" }, y: { label: "density", from: 0 } }),
-    drawChart({ title: "Amplifier φ", series: [{ name: "φ(a)", points: points(data.amplifier), hue: "--four" }], x: { label: "a" }, y: { label: "φ(a)" } }),
+    drawChart({ title: "Amplifier φ", series: [{ name: "φ(a)", points: Array.from(data.a, (a, place) => [a, data.amplifier[place]]), hue: "--four" }], x: { label: "a" }, y: { label: "φ(a)" } }),
   ];
 }
 

@@ -32,7 +32,7 @@ function showFields(query) {
   }
   function update() {
     const layer = data.layers[now.layer];
-    const place = Math.max(0, layer.units.indexOf(now.unit));
+    const place = layer.units.includes(now.unit) ? layer.units.indexOf(now.unit) : findMostConnected(layer, data.rounds);
     now.unit = layer.units[place];
     changeQuery({ ...now, layer: now.layer || "" });
     const accuracy = data.accuracy[now.round];
@@ -56,6 +56,13 @@ function showFields(query) {
     el("p", { class: "soft small" }, `${count(runs.length, "run")} of ${finished} in the store; units are the most connected ones of the last round of IMP.`), listProblems(problems)];
   load();
   return Object.assign(view, { leave: () => { player.stop(); window.removeEventListener("themechange", redraw); } });
+}
+
+/** The place of the unit that keeps most inputs in the last round. */
+function findMostConnected(layer, rounds) {
+  const inputs = layer.fates.imp.length / layer.units.length;
+  const kept = layer.units.map((_, place) => countKept(layer, "imp", place, rounds, inputs));
+  return kept.indexOf(Math.max(...kept));
 }
 
 /** What an input of a unit shows: kept channels, or the sum of kept weights, folded to rows and columns. */

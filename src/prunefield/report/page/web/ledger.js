@@ -85,8 +85,15 @@ function showClaim(item, claim, place, { figure }) {
       el("span", { class: "said" }, el("span", { class: "tag" }, "Paper, or criterion"), claim.expected),
       el("span", { class: "seen" }, el("span", { class: "tag" }, "Here"), claim.observed)),
     body);
+  const key = `${item.name}/${place}`;
   function open() {
     if (fold.open && !body.hasChildNodes()) body.append(...explainClaim(item, claim, figure));
+    const { query } = readAddress();
+    if (fold.open || query.open === key) changeQuery({ open: fold.open ? key : "" });
+  }
+  if (readAddress().query.open === key) {
+    fold.open = true;
+    requestAnimationFrame(() => fold.scrollIntoView({ block: "nearest" }));
   }
   return fold;
 }

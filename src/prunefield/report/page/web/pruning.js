@@ -19,7 +19,7 @@ function showPruning(query) {
 
 /** Density of each layer, by score; seeds are averaged. */
 function showDensities(runs, query) {
-  const nets = [...new Set(runs.map(({ net }) => net))];
+  const nets = [...new Set(runs.map(({ net }) => net))].sort((a, b) => runs.filter(({ net }) => net === b).length - runs.filter(({ net }) => net === a).length);
   const now = { net: nets.includes(query.net) ? query.net : nets[0], density: query.density ? Number(query.density) : null, off: new Set() };
   const controls = el("div", { class: "controls" });
   const checks = el("div", {});
@@ -59,16 +59,20 @@ function average(values) {
   return kept.length ? kept.reduce((sum, value) => sum + value, 0) / kept.length : NaN;
 }
 
+function showSampling(sampled) {
+  return sampled === "never" ? "threshold" : sampled === "last" ? "sampled" : `sampled ${sampled} time`;
+}
+
 function drawLayers(groups, methods) {
-  const series = groups.map(({ method, sampled, layers }) => ({ name: `${method}, ${sampled ? "sampled" : "threshold"}`, hue: HUES[methods.indexOf(method) % HUES.length], dash: sampled, dots: true,
+  const series = groups.map(({ method, sampled, layers }) => ({ name: `${method}, ${showSampling(sampled)}`, hue: HUES[methods.indexOf(method) % HUES.length], dash: sampled !== "never", dots: true,
     points: layers.map((density, layer) => [layer + 1, density]) }));
-  const figure = drawChart({ title: "Density of each layer: thresholds solid, sampled masks dashed", series, x: { label: "layer, from the inputs to the classes" }, y: { label: "density", log: true, to: 1 }, width: 760, height: 320 });
+  const figure = drawChart({ title: "Density of each layer: thresholds solid, sampled masks dashed", series, x: { label: "layer, from the inputs to the classes", whole: true }, y: { label: "density", log: true, to: 1 }, width: 760, height: 320 });
   figure.classList.add("wide");
   return figure;
 }
 
 function showAccuracies(groups) {
-  const rows = groups.map(({ method, sampled, runs }) => [method, sampled ? "sampled" : "threshold", runs.length, showNumber(100 * average(runs.map(({ accuracy }) => accuracy))), runs.filter(({ emptied }) => emptied).length]);
+  const rows = groups.map(({ method, sampled, runs }) => [method, showSampling(sampled), runs.length, showNumber(100 * average(runs.map(({ accuracy }) => accuracy))), runs.filter(({ emptied }) => emptied).length]);
   const figure = el("div", { class: "panel wide" }, showTable("Masks and accuracies", ["score", "mask", "seeds", "accuracy (%)", "seeds with an emptied layer"], rows));
   return figure;
 }
@@ -98,7 +102,7 @@ function showOverlaps(overlaps, query) {
       drawChart({ title: `Overlap in each layer of ${net}, density ${showNumber(density)}`, series: [
         { name: "Jaccard index", hue: "--one", dots: true, points: rows.map(({ both, one, other }, layer) => [layer + 1, share(both, one, other)]) },
         { name: "by chance", hue: "--seven", dash: true, points: rows.map(({ one, other, size }, layer) => [layer + 1, share((one * other) / size, one, other)]) }],
-      x: { label: "layer" }, y: { label: "Jaccard index", from: 0, to: 1 } }));
+      x: { label: "layer", whole: true }, y: { label: "Jaccard index", from: 0, to: 1 } }));
   }
   update();
   return [el("h2", {}, "Overlap of two masks"), controls, result];

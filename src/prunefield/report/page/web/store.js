@@ -36,7 +36,7 @@ function showMissing(missing, store) {
   return [
     el("h2", {}, "Items that are not finished"),
     el("p", {}, `All of them take about ${showSeconds(seconds)} of one core:`),
-    scales.map((scale) => showCommand(`prunefield reproduce --scale ${scale} --store ${store.root}`)),
+    scales.map((scale) => showCommand(`prunefield reproduce --scale ${scale} --store ${store.quoted}`)),
     el("ul", { class: "plain" }, missing.map((gap) => el("li", {},
       el("strong", {}, gap.title), ` (${gap.name}): ${gap.done} of ${count(gap.needed, "run")} at ${gap.scale} scale, about ${showSeconds(gap.seconds)} to go`,
       showCommand(gap.command)))),

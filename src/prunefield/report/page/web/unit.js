@@ -90,16 +90,16 @@ function showBefore(data, now, place) {
   const where = (bin) => ((2 * bin + 1) / bins - 1) * before.reach;
   const bell = Array.from({ length: 81 }, (_, step) => { const at = (step / 40 - 1) * before.reach; return [at, Math.exp(-at * at / 2)]; });
   const kurtosis = before.kurtosis[now.method][now.round * units + place];
-  return el("div", {}, drawChart({ title: `Pre-activations: kurtosis ${showNumber(kurtosis, 4)} within classes`, series: [{ name: "pre-activations", points: counts.map((value, bin) => [where(bin), value]), bars: true, hue: "--one" }, { name: "a Gaussian", points: bell, hue: "--two", dash: true }],
-    x: { label: "standard deviations from the mean" }, y: { label: "share of the highest bin", from: 0, to: 1 } }),
-  el("p", { class: "small soft" }, `${before.images.toLocaleString("en")} held-out images, ${before.per_class} of each class; Gaussian samples of this size have kurtosis ${showNumber(before.gaussian, 4)}.`));
+  return drawChart({ title: `Pre-activations: kurtosis ${showNumber(kurtosis, 4)} within classes`, series: [{ name: "pre-activations", points: counts.map((value, bin) => [where(bin), value]), bars: true, hue: "--one" }, { name: "a Gaussian", points: bell, hue: "--two", dash: true }],
+    x: { label: "standard deviations from the mean" }, y: { label: "share of the highest bin", from: 0, to: 1 },
+    words: `${before.images.toLocaleString("en")} held-out images, ${before.per_class} of each class; Gaussian samples of this size have kurtosis ${showNumber(before.gaussian, 4)}.` });
 }
 
 /** The stored Gabor fit of the last mask. */
 function showGabor(data, now, palettes) {
   const fit = data.gabors[now.method]?.[now.unit];
   if (!fit || fit.explained === null) {
-    const why = data.gabors[now.method] ? "this unit is not among those that were fitted" : "none is stored for this run; `prunefield reproduce redman2025/fig1` makes some";
+    const why = data.gabors[now.method] ? "this unit is not among those that were fitted" : "none is stored for this run (prunefield reproduce redman2025/fig1 makes some)";
     return panel("Gabor fit", "of the last mask", el("p", { class: "notice small" }, `No fit: ${why}.`));
   }
   const [, rows, columns] = data.layers[0].shape;

@@ -1,0 +1,139 @@
+"""Receptive fields, dynamics and pruning of the page, in a browser."""
+
+import re
+
+
+def pixels(canvas):
+    return canvas.evaluate("(node) => node.toDataURL()")
+
+
+def wait(page):
+    page.locator("[aria-busy]").first.wait_for(state="detached")
+
+
+def test_the_round_changes_the_masks_of_all_methods(open_page):
+    page = open_page("#/fields")
+    wait(page)
+    shown = page.locator("canvas.units")
+    assert shown.count() == 3
+    last = [pixels(canvas) for canvas in shown.all()]
+    assert len(set(last)) == 3
+    slider = page.get_by_role("slider", name="Round")
+    slider.fill("1")
+    page.get_by_text("round 1 of").wait_for()
+    early = [pixels(canvas) for canvas in page.locator("canvas.units").all()]
+    assert early[0] == early[1]  # after one round IMP and one-shot pruning have the same mask
+    assert not set(early) & set(last)
+    assert "round=1" in page.url
+
+
+def test_playing_goes_through_the_rounds(open_page):
+    page = open_page("#/fields?round=0")
+    wait(page)
+    page.get_by_role("button", name="Play").click()
+    page.get_by_text("round 5 of 5").wait_for()
+    page.get_by_role("button", name="Play").wait_for()
+
+
+def test_a_click_on_a_unit_shows_what_is_measured_on_it(open_page):
+    page = open_page("#/fields")
+    wait(page)
+    before = page.locator(".detail h2").inner_text()
+    page.locator("canvas.units").nth(1).click(position={"x": 150, "y": 150})
+    title = page.locator(".detail h2").inner_text()
+    assert title != before
+    assert "one-shot" in title
+    text = page.locator(".detail").inner_text()
+    for words in (
+        "Mask",
+        "Pairs S(d)",
+        "σx = ",
+        "Pre-activations: kurtosis",
+        "Gabor fit",
+        "Weights at the rewind point",
+    ):
+        assert words in text
+    assert re.search(r"explains .* % of the variance|No fit", text)
+    unit = re.search(r"Unit (\d+)", title)[1]
+    assert page.get_by_label("Unit", exact=True).input_value() == unit
+    page.get_by_role("group", name="Method").get_by_role("button", name="random").click()
+    assert page.locator(".detail h2").inner_text() == f"Unit {unit}, random, round 5"
+
+
+def test_weights_and_deeper_layers_are_shown(open_page):
+    page = open_page("#/fields")
+    wait(page)
+    masks = pixels(page.locator("canvas.units").first)
+    page.get_by_role("group", name="Show").get_by_role("button", name="weights").click()
+    assert pixels(page.locator("canvas.units").first) != masks
+    page.get_by_label("Layer").select_option("1")
+    assert "S(d)" not in page.locator(".detail").inner_text()
+    runs = page.get_by_label("Data and run")
+    runs.select_option(index=1)
+    page.get_by_label("Layer").wait_for()
+    assert runs.locator("option").count() > 1
+
+
+def test_the_field_moves_with_time_beside_its_flow(open_page):
+    page = open_page("#/dynamics")
+    wait(page)
+    assert page.locator("canvas.map").count() >= 2
+    end = page.locator(".maps .line").first.get_attribute("d")
+    page.get_by_role("slider", name="Time").fill("1")
+    start = page.locator(".maps .line").first.get_attribute("d")
+    assert start != end
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function("(old) => document.querySelector('.maps .line').getAttribute('d') !== old", arg=start)
+    page.get_by_role("button", name="Pause").click()
+    for words in ("Marginal of", "Amplifier φ", "How local it is"):
+        assert words in page.locator("main").inner_text()
+
+
+def test_a_point_of_the_phase_diagram_opens_its_field(open_page):
+    page = open_page("#/dynamics")
+    wait(page)
+    other = page.locator(".chart a:not(.chosen)").last
+    name = other.get_attribute("aria-label")
+    other.focus()
+    page.keyboard.press("Enter")
+    page.locator(".chart a.chosen").wait_for()
+    assert page.locator(".chart a.chosen").get_attribute("aria-label") == name
+
+
+def test_another_kind_of_data_has_another_amplifier(open_page):
+    page = open_page("#/dynamics")
+    wait(page)
+    titles = set()
+    menu = page.get_by_label("Data")
+    for kind in [option.get_attribute("value") for option in menu.locator("option").all()]:
+        page.get_by_label("Data").select_option(kind)
+        page.wait_for_function("(kind) => document.querySelector('.controls select').value === kind", arg=kind)
+        titles.add(page.locator("figcaption", has_text="Marginal of").inner_text())
+    assert len(titles) > 1
+
+
+def test_densities_by_score_and_overlaps_of_masks(open_page):
+    page = open_page("#/pruning")
+    wait(page)
+    lines = page.locator(".panels").first.locator(".line")
+    every = lines.count()
+    page.get_by_role("group", name="Scores").get_by_role("checkbox").first.uncheck()
+    assert 0 < page.locator(".panels").first.locator(".line").count() < every
+    shared = page.get_by_text("They share")
+    before = shared.inner_text()
+    page.get_by_label("One mask").select_option(index=1)
+    page.get_by_label("Another mask").select_option(index=1)
+    assert "Jaccard index 1" in shared.inner_text()
+    assert shared.inner_text() != before
+
+
+def test_bounds_follow_dimension_and_distance(open_page):
+    page = open_page("#/pruning")
+    wait(page)
+    words = page.get_by_text("The printed bound lies below")
+    page.get_by_label("Distance τ").select_option("0")
+    assert "in 0 %" in words.inner_text()
+    page.get_by_label("Number of weights d").select_option("10")
+    page.get_by_label("Distance τ").select_option("2")
+    assert "in 0 %" not in words.inner_text()
+    assert "d=10" in page.url

@@ -1,0 +1,170 @@
+"""Claims, items and figures of the page, in a browser."""
+
+import csv
+import re
+
+import pytest
+
+CLAIM = "details.claim"
+VIEWS = ("#/claims", "#/item/bar2023/theorem4.4", "#/fields", "#/dynamics", "#/pruning", "#/store")
+
+
+def count_claims(page):
+    return page.locator(CLAIM).count()
+
+
+def wait_for_figure(place):
+    place.locator("figure.drawing:not([aria-busy])").first.wait_for()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_problem(open_page, axe, view, scheme):
+    page = open_page(view, scheme=scheme)
+    page.locator("[aria-busy]").first.wait_for(state="detached")
+    if view == "#/claims":
+        page.locator(CLAIM).first.locator("summary").click()
+        wait_for_figure(page.locator(CLAIM).first)
+    page.evaluate(axe)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
+    assert [(rule["id"], [node["html"][:120] for node in rule["nodes"][:3]]) for rule in serious] == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_no_identifier_occurs_twice(open_page, view):
+    page = open_page(view)
+    page.locator("[aria-busy]").first.wait_for(state="detached")
+    identifiers = page.evaluate("[...document.querySelectorAll('[id]')].map((node) => node.id)")
+    assert len(identifiers) == len(set(identifiers))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_nothing_is_wider_than_a_phone(open_page, view):
+    page = open_page(view, wide=False)
+    page.locator("[aria-busy]").first.wait_for(state="detached")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_filters_are_in_the_address_and_can_be_linked(open_page):
+    page = open_page()
+    everything = count_claims(page)
+    page.get_by_label("Paper").select_option("bar2023")
+    some = count_claims(page)
+    assert 0 < some < everything
+    page.get_by_label("Verdict").select_option("corrected")
+    few = count_claims(page)
+    assert 0 < few < some
+    assert set(page.locator(f"{CLAIM} .verdict").all_inner_texts()) == {"✎ corrected"}
+    address = re.sub(r"^[^#]*", "", page.url)
+    assert address == "#/claims?paper=bar2023&verdict=corrected"
+    again = open_page(address)
+    assert count_claims(again) == few
+    assert again.get_by_label("Verdict").input_value() == "corrected"
+    again.get_by_role("button", name="Show all").click()
+    again.get_by_text(f"All {everything}").wait_for()
+    again.get_by_label("Scale").select_option("smoke")
+    assert "scale=smoke" in again.url
+
+
+def test_search_finds_claims_from_every_view(open_page):
+    page = open_page("#/store")
+    page.get_by_label("Search the claims").fill("printed bound")
+    page.locator(CLAIM).first.wait_for()
+    assert all("bar2023" in name for name in page.locator(".group p code").all_inner_texts())
+    page.get_by_label("Search the claims").fill("no such words at all")
+    page.get_by_text("No claim has all of these words").wait_for()
+    assert page.locator("#search").evaluate("(box) => document.activeElement === box")
+
+
+def test_a_claim_opens_its_figure_numbers_settings_and_command(open_page):
+    page = open_page("#/claims?paper=bar2023&q=theorem4.4")
+    claim = page.locator(CLAIM).first
+    claim.locator("summary").first.focus()
+    page.keyboard.press("Enter")
+    wait_for_figure(claim)
+    image = claim.locator("figure img")
+    assert image.evaluate("(node) => node.decode().then(() => node.naturalWidth)") > 100
+    assert "Theorem 4.4" in image.get_attribute("alt")
+    text = claim.inner_text()
+    for words in ("n = ", "fails, as it must", "smoke scale", "prunefield reproduce bar2023/theorem4.4 --scale smoke"):
+        assert words in text
+    claim.get_by_text("Numbers of the figure").click()
+    claim.get_by_role("region", name="Table of").locator("td").first.wait_for()
+    claim.get_by_text("Settings that vary").click()
+    claim.get_by_role("region", name="runs of kind sketch").get_by_role("columnheader", name="tau").wait_for()
+    claim.get_by_text("that all of them share").first.click()
+    claim.get_by_role("cell", name="examples").first.wait_for()
+
+
+def test_the_sidebar_leads_to_an_item_with_files(open_page, tmp_path):
+    page = open_page()
+    page.locator("#places a", has_text="Theorem 4.4").click()
+    page.get_by_role("heading", level=1, name="Theorem 4.4").wait_for()
+    assert page.locator("#places [aria-current]").get_attribute("data-place") == "item/bar2023/theorem4.4"
+    wait_for_figure(page)
+    files = {}
+    for name in ("SVG", "PDF", "CSV"):
+        with page.expect_download() as download:
+            page.locator("a.file", has_text=name).click()
+        files[name] = tmp_path / download.value.suggested_filename
+        download.value.save_as(files[name])
+    assert [file.name for file in files.values()] == [
+        f"bar2023-theorem4.4-smoke.{end}" for end in ("svg", "pdf", "csv")
+    ]
+    assert "smoke scale" in files["SVG"].read_text()
+    assert files["PDF"].read_bytes().startswith(b"%PDF")
+    with files["CSV"].open() as file:
+        assert "printed_failures" in next(csv.reader(file))
+
+
+def test_light_and_dark_can_be_switched(open_page):
+    page = open_page(scheme="dark")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(ground)
+    page.get_by_role("button", name="Light or dark").click()
+    assert page.evaluate(ground) != dark
+    page.reload()
+    page.wait_for_selector("main h1")
+    assert page.evaluate(ground) != dark  # it is remembered
+
+
+def test_a_phone_has_a_menu_and_claims_as_cards(open_page):
+    page = open_page(wide=False)
+    menu = page.get_by_role("button", name="Menu")
+    assert not page.locator("#places").is_visible()
+    menu.click()
+    assert menu.get_attribute("aria-expanded") == "true"
+    page.locator("#places a", has_text="Dynamics").click()
+    page.get_by_role("heading", level=1, name="neuron").wait_for()
+    assert not page.locator("#places").is_visible()
+    page.go_back()
+    boxes = (
+        page.locator(CLAIM)
+        .first.locator("summary > span")
+        .evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().x)")
+    )
+    assert len(set(boxes)) == 1
+
+
+def test_figures_are_printed(open_page):
+    page = open_page("#/item/bar2023/theorem4.4")
+    wait_for_figure(page)
+    page.emulate_media(media="print")
+    assert not page.locator("#side").is_visible()
+    assert page.pdf().startswith(b"%PDF")
+
+
+def test_an_address_of_nothing_says_so(open_page):
+    page = open_page("#/item/redman2025/fig99")
+    page.get_by_role("heading", level=1, name="Not on this page").wait_for()
+    page.locator("main").get_by_role("link", name="All claims").click()
+    page.locator(CLAIM).first.wait_for()
+
+
+def test_the_keyboard_can_skip_the_sidebar(open_page):
+    page = open_page()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert count_claims(page) > 0
