@@ -39,9 +39,8 @@ def test_help_begins_with_what_the_verb_does_and_has_examples(verb, monkeypatch)
     assert "\nexamples:\n" in text
     assert max(map(len, text.splitlines())) <= 80 or verb in ("completion", "data", "prune", "measure")  # long commands
     for example in module.EXAMPLES:
-        first, *arguments = shlex.split(
-            re.sub(r"^eval \"\$\((.*)\)\"$", r"\1", example).partition("|")[0].partition(">")[0]
-        )
+        command = re.sub(r"^eval \"\$\((.*)\)\"$", r"\1", example)
+        first, *arguments = shlex.split(re.split(r"[|>]", command)[0])
         assert first == "prunefield"
         assert make_parser(arguments[0], import_module(VERBS[arguments[0]])).parse_args(arguments[1:])
 

@@ -163,7 +163,9 @@ def test_listing_opens_only_what_it_shows(store):
     store.folder(stopped).begin(stopped)
     with store.folder(stopped).hold(), pytest.raises(RunError):
         obtain(store, failed)
-    answer = subprocess.run([sys.executable, "-c", LIST, store.root], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", LIST, store.root]
+    # Its environment as Python sees it: the library readline, if loaded, puts COLUMNS into that of the process.
+    answer = subprocess.run(command, env=dict(os.environ), capture_output=True, text=True, check=True)
     heavy, opened = json.loads(answer.stderr)
     assert heavy == []
     expected = [f"runs/{run.folder}/made.json" for run in done] + ["store.json", f"locks/{stopped.folder}"]

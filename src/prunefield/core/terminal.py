@@ -46,8 +46,8 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, titl
         print(title)
     limit = find_width()
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    while limit is not None and sum(widths) + 2 * (len(widths) - 1) > limit and max(widths) > 8:
-        widths[widths.index(max(widths))] -= 1
+    while limit is not None and sum(widths) + 2 * (len(widths) - 1) > limit and max(widths[1:], default=0) > 8:
+        widths[widths.index(max(widths[1:]), 1)] -= 1  # the first column is a name: it stays whole to be copied
     print("\n".join(line for row in cells for line in _fold_row(row, widths)))
 
 

@@ -120,6 +120,7 @@ class Fig3(Item):
         at="a control for Sec. 3.1 and App. C.1",
         expect=f"its median width is above {LOCAL} times that of random masks",
         null=narrow_clone,
+        highlight=True,
     )
     def diffuse_at_full_rank(table: Frame) -> Verdict:
         leaves = rows(table, data="leaves")
