@@ -76,6 +76,15 @@ def test_the_tables_are_those_of_the_published_results():
     assert re.fullmatch(r"before\n<.*>\n\n\| item \|(.*\|\n)+\n<.*>\nafter\n", filled)
 
 
+def test_the_demo_in_the_readme_adds_up():
+    screen = (ROOT / "README.md").read_text().partition("<!-- demo -->")[2].partition("Worth seeing")[0]
+    rows = re.findall(r"^(\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)$", screen, re.MULTILINE)
+    assert [row[0] for row in rows] == [*sorted({name.partition("/")[0] for name in modules("papers")}), "all"]
+    assert all(int(total) == sum(map(int, parts)) for _, total, *parts in rows)
+    *papers, whole = ([int(number) for number in row[1:]] for row in rows)
+    assert whole == [sum(column) for column in zip(*papers, strict=True)]
+
+
 def test_the_citation_has_the_version_of_the_package():
     assert f"\nversion: {prunefield.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 

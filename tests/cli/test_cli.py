@@ -158,10 +158,10 @@ def test_runs_are_listed_shown_verified_and_removed(capsys, tmp_path):
     for seed in (1, 2):
         obtain(store, Toy(seed=seed))
     assert main(["runs", "list", "--json", *out]) == 0
-    assert {row["status"] for row in json.loads(capsys.readouterr().out)} == {"done"}
+    assert {row["status"] for row in json.loads(capsys.readouterr().out)["runs"]} == {"done"}
     name = Toy(seed=1).folder
     assert main(["runs", "show", name, *out]) == 0
-    assert json.loads(capsys.readouterr().out)["settings"]["seed"] == 1
+    assert json.loads(capsys.readouterr().out)["runs"][0]["settings"]["seed"] == 1
     assert main(["runs", "verify", *out]) == 0
     capsys.readouterr()
     (tmp_path / "runs" / name / "records.json").write_text("[]")
@@ -184,7 +184,7 @@ def test_cite_prints_bibtex(capsys):
 
 def test_data_are_listed(capsys):
     assert main(["data", "list", "--json"]) == 0
-    rows = {row["data"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = {row["data"]: row for row in json.loads(capsys.readouterr().out)["data"]}
     assert rows["leaves"]["shape"] == [3, 32, 32]
 
 

@@ -67,22 +67,22 @@ def test_an_unofficial_file_is_accepted_with_a_note(folder, tmp_path, capsys):
     assert "cifar10: cifar-10-python.tar.gz is not the official file" in capsys.readouterr().out
     (folder / "cifar10" / "about.json").write_text("{")
     assert main(["data", "list", "cifar10", "--json"]) == 0
-    assert "delete" in json.loads(capsys.readouterr().out)[0]["note"]
+    assert "delete" in json.loads(capsys.readouterr().out)["data"][0]["note"]
 
 
 def test_a_complete_official_file_or_folder_gets_no_note(folder, tmp_path, monkeypatch, capsys):
     path = official_files.cifar10(tmp_path)
     shutil.unpack_archive(path, tmp_path / "unpacked", filter="data")
     assert main(["data", "get", "cifar10", "--from", str(tmp_path / "unpacked"), "--json"]) == 0
-    note = json.loads(capsys.readouterr().out)[0]["note"]
+    note = json.loads(capsys.readouterr().out)["data"][0]["note"]
     assert note == "unpacked: it contains 100 + 60 images, expected 50,000 + 10,000"
     monkeypatch.setattr(Cifar10, "counts", (100, 60))
     assert main(["data", "get", "cifar10", "--from", str(tmp_path / "unpacked"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["note"] == ""
+    assert json.loads(capsys.readouterr().out)["data"][0]["note"] == ""
     monkeypatch.setattr(Cifar10, "sha256", hash_file(path))
     assert main(["data", "get", "cifar10", "--from", str(path), "--json"]) == 0
     found = capsys.readouterr()
-    assert json.loads(found.out)[0]["note"] == ""
+    assert json.loads(found.out)["data"][0]["note"] == ""
     assert "warning" not in found.err
 
 

@@ -195,7 +195,7 @@ def test_bad_archives_are_reported_in_one_line(write, message, tmp_path):
 def cifar10(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PRUNEFIELD_DATA", str(tmp_path / "data"))
     assert main(["data", "get", "cifar10", "--from", str(official_files.cifar10(tmp_path)), "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
+    (row,) = json.loads(capsys.readouterr().out)["data"]
     assert row["folder"] == str(tmp_path / "data" / "cifar10")
     return tmp_path / "data" / "cifar10"
 
@@ -207,7 +207,7 @@ def test_verify_finds_a_changed_byte(cifar10, capsys):
     content[-1] ^= 1
     (cifar10 / "train.npy").write_bytes(content)
     assert main(["data", "verify", "cifar10", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)[0]["problems"] == ["train.npy has been changed"]
+    assert json.loads(capsys.readouterr().out)["data"][0]["problems"] == ["train.npy has been changed"]
 
 
 @pytest.mark.parametrize("name", ["train.npy", "test-labels.npy", "moments.npy", "about.json"])
@@ -228,7 +228,7 @@ def test_damaged_files_are_refused_when_opened(cifar10, name, change):
 
 def test_the_list_shows_which_data_are_present(cifar10, capsys):
     assert main(["data", "list", "--json"]) == 0
-    rows = {row["data"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = {row["data"]: row for row in json.loads(capsys.readouterr().out)["data"]}
     assert rows["cifar10"]["state"] == "here"
     assert rows["cifar100"]["state"] == "data get cifar100 (169 MB)"
     assert rows["folder"]["shape"] == []
@@ -241,7 +241,7 @@ def test_the_list_shows_which_data_are_present(cifar10, capsys):
     ("arguments", "message"),
     [
         (["get"], "needs the name of a data set"),
-        (["get", "cifar"], "did you mean 'cifar10'?"),
+        (["get", "cifar"], "did you mean 'cifar10' or 'cifar100'?"),
         (["get", "leaves"], "unknown data set that can be fetched 'leaves'"),
         (["get", "cifar10", "cifar100", "--from", "x"], "is for one data set"),
         (["get", "cifar10", "--from", "/nowhere"], "no such file"),

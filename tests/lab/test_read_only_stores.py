@@ -132,7 +132,7 @@ def test_every_command_answers_without_a_traceback(answers, command):
 
 def test_what_is_listed(answers):
     for found in answers.values():
-        rows = {row["run"]: row["status"] for row in json.loads(found["runs list --json"][1])}
+        rows = {row["run"]: row["status"] for row in json.loads(found["runs list --json"][1])["runs"]}
         assert rows.pop(STORED.folder) == "done"
         assert rows.pop(UNFINISHED.folder) == "stopped"
         assert rows.pop(RUNNING.folder) == "running"
@@ -163,11 +163,15 @@ def test_listing_opens_only_what_it_shows(store):
     store.folder(stopped).begin(stopped)
     with store.folder(stopped).hold(), pytest.raises(RunError):
         obtain(store, failed)
-    answer = subprocess.run([sys.executable, "-c", LIST, store.root], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", LIST, store.root]
+    # Its environment as Python sees it: the library readline, if loaded, puts COLUMNS into that of the process.
+    answer = subprocess.run(command, env=dict(os.environ), capture_output=True, text=True, check=True)
     heavy, opened = json.loads(answer.stderr)
     assert heavy == []
     expected = [f"runs/{run.folder}/made.json" for run in done] + ["store.json", f"locks/{stopped.folder}"]
     expected += [f"runs/{run.folder}/progress" for run in (stopped, failed)]
+    expected += [f"runs/{run.folder}/settings.json" for run in (*done, stopped, failed)]
     assert sorted(opened) == sorted(f"{store.root}/{name}" for name in expected)
-    assert answer.stdout.splitlines()[0].split() == ["run", "status", "progress", "seconds"]
+    head = ["run", "seed", "what", "varies", "date", "size", "status", "seconds"]
+    assert answer.stdout.splitlines()[0].split() == head
     assert len(answer.stdout.splitlines()) == 6

@@ -258,7 +258,7 @@ def test_a_link_in_a_circle_does_not_hide_the_other_runs(store):
 def test_odd_names_are_shown_on_one_line(store, capsys):
     (store.root / "runs" / "two\nlines\x1b[31m").mkdir(parents=True)
     assert main(["runs", "list", "--store", str(store.root)]) == 0
-    assert capsys.readouterr().out.splitlines()[1].startswith("two lines\\x1b[31m  foreign")
+    assert capsys.readouterr().out.splitlines()[1].startswith("two lines\\x1b[31m  0 bytes  foreign")
 
 
 def test_threads_that_make_a_store_at_the_same_moment(tmp_path):

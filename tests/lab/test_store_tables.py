@@ -29,7 +29,7 @@ def test_a_store_is_a_table(store, capsys):
     assert (store.root / "t.csv").read_text() == store.frame(records=True).to_csv(index=False)
     capsys.readouterr()
     assert main(["runs", "table", Toy(seed=1).folder, "--json", *out]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
+    (row,) = json.loads(capsys.readouterr().out)["runs"]
     assert (row["seed"], row["fail_at"]) == (1, None)
     assert main(["runs", "table", *out]) == 0
     columns = capsys.readouterr().out.splitlines()[0].split()

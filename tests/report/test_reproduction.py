@@ -33,7 +33,7 @@ def test_a_reproduction_has_one_row_per_claim(found):
 def test_it_is_shown_as_the_ledger(found, capsys):
     found.show()
     shown = capsys.readouterr().out
-    assert "Ledger of claims" in shown
+    assert shown.count("\n") == len(found.claims) + 2  # one line for each, with a head and the counts
     assert shown.splitlines()[-1] == found.title
 
 

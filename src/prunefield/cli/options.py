@@ -214,7 +214,7 @@ def _drop_infinities(value: Any) -> Any:
 
 def print_plan(args: Namespace, plan: "Plan") -> int:
     """What --dry-run prints: the runs, which of them are stored, and the time of the rest."""
-    from prunefield.core.terminal import show_duration, show_table
+    from prunefield.core.terminal import show_duration
     from prunefield.engines import choose_engine
 
     choose_engine(args.engine, args.jobs)  # refused here as it would be without --dry-run
@@ -226,12 +226,13 @@ def print_plan(args: Namespace, plan: "Plan") -> int:
         (*describe_run(row), row["state"], f"{show_duration(row['seconds'])}{' *' * bool(row['learnt'])}")
         for row in plan.describe()
     ]
-    show_table(*drop_empty(columns, rows))
+    show_run_table(columns, rows)
     print("\n".join((plan.title, *(f"* {note}" for note in plan.notes()))))
     return 0
 
 
-RUN_COLUMNS = ("run", "seed", "what varies", "item", "date", "size")
+VARIES = "what varies"
+RUN_COLUMNS = ("run", "seed", VARIES, "item", "date", "size")
 
 
 def describe_run(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -246,6 +247,21 @@ def describe_run(row: Mapping[str, Any]) -> tuple[str, ...]:
     width = find_width()
     varies = row["varies"] if width is None else shorten(row["varies"], max(24, width // 3))
     return row["run"], seed, varies, items, row["date"] or "", size
+
+
+def show_run_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table of runs; where the terminal is too narrow for it, two lines for each run, the second with what varies."""
+    from prunefield.core.terminal import find_width, shorten, show_table
+
+    names, cells = drop_empty(columns, rows)
+    width, needed = find_width(), sum(max(map(len, column)) + 2 for column in zip(names, *cells, strict=True)) - 2
+    if width is None or needed <= width or VARIES not in names:
+        show_table(names, cells)
+        return
+    place = names.index(VARIES)
+    for row in cells:
+        print(shorten("  ".join(cell for at, cell in enumerate(row) if cell and at != place), width))
+        print(shorten(f"    {row[place]}", width))
 
 
 def drop_empty(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:

@@ -96,7 +96,7 @@ def draw_boxes(axes: "Axes", groups: Sequence[Any], names: Sequence[str]) -> Non
 def _write_out_powers(figure: "Figure") -> None:
     """Powers of ten on logarithmic axes as characters: their usual labels are formulas, which STYLE turns off.
 
-    Where an axis spans most of a decade or more, only 2 and 5 are labelled between the powers: others would overlap.
+    Where an axis spans more than a decade, only 2 and 5 are labelled between the powers: others would overlap.
     """
     from math import log10
 
@@ -105,7 +105,7 @@ def _write_out_powers(figure: "Figure") -> None:
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             low, high = sorted(map(abs, axis.get_view_interval()))
-            is_wide = low > 0 and log10(high / low) > 0.9
+            is_wide = low > 0 and log10(high / low) > 1
             for get, put in (
                 (axis.get_major_formatter, axis.set_major_formatter),
                 (axis.get_minor_formatter, axis.set_minor_formatter),

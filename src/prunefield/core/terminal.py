@@ -4,7 +4,8 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from prunefield.core.errors import show_line
@@ -40,31 +41,27 @@ def open_console() -> "Console":
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
     """Prints a plain table: one line per row in a pipe; in a terminal, cells that are too long are folded."""
-    cells = [[_show_cell(cell) for cell in row] for row in rows]
+    cells = [list(columns), *([_show_cell(cell) for cell in row] for row in rows)]
     if title:
         print(title)
-    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     limit = find_width()
-    if limit is None or sum(widths) + 2 * len(widths) <= limit:
-        print("\n".join(_align(row, widths) for row in ([*columns], *cells)))
-        return
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    for row in cells:
-        table.add_row(*map(escape, row))
-    open_console().print(table)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    while limit is not None and sum(widths) + 2 * (len(widths) - 1) > limit and max(widths[1:], default=0) > 8:
+        widths[widths.index(max(widths[1:]), 1)] -= 1  # the first column is a name: it stays whole to be copied
+    print("\n".join(line for row in cells for line in _fold_row(row, widths)))
 
 
-def _align(row: Sequence[str], widths: Sequence[int]) -> str:
+def _fold_row(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    """The lines of a row.
+
+    >>> list(_fold_row(["a", "long", "b"], [1, 2, 1]))
+    ['a  lo  b', '   ng']
     """
-    >>> _align(["a", "b"], [3, 5])
-    'a    b'
-    """
-    return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    parts = [
+        [cell[at : at + width] for at in range(0, len(cell), width)] for cell, width in zip(row, widths, strict=True)
+    ]
+    for line in zip_longest(*parts, fillvalue=""):
+        yield "  ".join(part.ljust(width) for part, width in zip(line, widths, strict=True)).rstrip()
 
 
 def _show_cell(value: object) -> str:

@@ -47,10 +47,7 @@ def describe_settings(settings: Sequence[Mapping[str, Any]]) -> list[dict[str, A
     """
     flat = [flatten_settings(table) for table in settings]
     kinds = [table.get("kind") for table in flat]
-    varying = {
-        kind: [key for key in find_varying([one for one in flat if one.get("kind") == kind]) if not _is_seed(key)]
-        for kind in dict.fromkeys(kinds)
-    }
+    varying = {kind: _rank_keys([one for one in flat if one.get("kind") == kind]) for kind in dict.fromkeys(kinds)}
     return [
         {
             "seed": next((one[key] for key in one if _is_seed(key)), None),
@@ -58,6 +55,13 @@ def describe_settings(settings: Sequence[Mapping[str, Any]]) -> list[dict[str, A
         }
         for one, kind in zip(flat, kinds, strict=True)
     ]
+
+
+def _rank_keys(tables: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The settings that vary, except for seeds: kinds first, then those with the most values, which tell most."""
+    keys = [key for key in find_varying(tables) if not _is_seed(key)]
+    counts = {key: len({str(table.get(key)) for table in tables}) for key in keys}
+    return sorted(keys, key=lambda key: (not f".{key}".endswith(".kind"), -counts[key]))
 
 
 def _is_seed(key: str) -> bool:

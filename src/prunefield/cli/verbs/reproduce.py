@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from prunefield.cli.options import add_engine, add_items, add_store, how_to_run, print_json, print_plan
 from prunefield.cli.verbs import report
 from prunefield.core.files import default_store
+from prunefield.core.progress import track_progress
 
 if TYPE_CHECKING:
     from prunefield.report.reproduction import Reproduction
@@ -45,7 +46,11 @@ def execute(args: Namespace) -> int:
     if args.dry_run:
         return print_plan(args, plan_items(args.items or None, args.scale, args.store, device=args.device))
     found = reproduce(args.items or None, args.scale, args.store, **how_to_run(args))
-    page = report.write_report(args.store)[0] if args.report and found.claims else None
+    page = None
+    if args.report and found.claims:
+        with track_progress("page", unit="pages") as tell:
+            tell(0, 1, "drawing everything that is stored")
+            page, _ = report.write_report(args.store)
     if args.json:
         entries = [{"item": name, "files": [], **entry} for name, entry in found.entries.items()]
         document = {"scale": args.scale, "store": str(args.store), "items": entries, "failures": dict(found.failures)}

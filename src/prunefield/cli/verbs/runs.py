@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prunefield.cli.options import RUN_COLUMNS, add_store, describe_run, drop_empty, old_store, print_json
+from prunefield.cli.options import RUN_COLUMNS, add_store, describe_run, old_store, print_json, show_run_table
 from prunefield.core.errors import StoreError, UsageError, show_line, unknown
 from prunefield.lab.listing import describe_runs
 
@@ -63,8 +63,6 @@ def execute(args: Namespace) -> int:
 
 def list_runs(args: Namespace, folders: "list[Folder]") -> int:
     """One line per run. Only the beginning of each is read, so damage is for `verify` to find."""
-    from prunefield.core.terminal import show_table
-
     rows = [_row(folder) for folder in folders]
     if len(folders) <= MANY or args.long:
         rows = [{**told, **row} for row, told in zip(rows, describe_runs(folders), strict=True)]
@@ -73,7 +71,7 @@ def list_runs(args: Namespace, folders: "list[Folder]") -> int:
         return 0
     if rows and "kind" in rows[0]:
         cells = [(*describe_run(row), _show_status(row), _show_seconds(row)) for row in rows]
-        show_table(*drop_empty((*RUN_COLUMNS, "status", "seconds"), cells))
+        show_run_table((*RUN_COLUMNS, "status", "seconds"), cells)
         return 0
     names = [show_line(row["run"]) for row in rows]
     width = max(map(len, names), default=3)  # not `show_table`: it takes seconds for 20,000 rows

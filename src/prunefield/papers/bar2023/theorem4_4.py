@@ -101,6 +101,7 @@ class Theorem4_4(Item):
         at="Theorem 4.4",
         expect="no counterexample",
         null=swap,
+        highlight=True,
     )
     def holds_for_given_weights(table: Frame) -> Verdict:
         made = rows(table, source="enumeration")

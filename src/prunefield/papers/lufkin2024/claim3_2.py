@@ -87,6 +87,7 @@ class Claim3_2(Item):
         at="Claim 3.2",
         expect="localised: every IPR·N ≥ 6",
         null=shuffle,
+        highlight=True,
     )
     def localised(table: Frame) -> Verdict:
         parts = {name: points[points["excess"] <= -FAR] for name, points in list_points(table).items()}

@@ -124,6 +124,7 @@ class Fig3(Item):
         null=narrow_clone,
         needs={"inputs": "full clone"},
         per=PER_DATA,
+        highlight=True,
     )
     def diffuse_at_full_rank(table: Frame) -> Verdict:
         (full, chance), (part, other) = (

@@ -1,0 +1,200 @@
+"""What a person sees: screens that fit, help that begins with what a verb does, completion, documented JSON."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from toy import Toy
+
+from prunefield.cli import main
+from prunefield.cli.documents import DOCUMENTS, VERSION, render_page
+from prunefield.cli.options import make_parser
+from prunefield.core.names import modules, read_summary
+from prunefield.core.terminal import find_width, show_table
+from prunefield.lab.execution import obtain
+from prunefield.report.screen import choose_highlights, show_ledger, show_summary
+
+VERBS = modules("cli.verbs")
+ROOT = Path(__file__).parent.parent.parent
+NULL = {"status": "not reproduced", "observed": "0", "n": 1, "note": ""}
+
+
+def make_claim(item="paper/fig1", status="reproduced", **changes):
+    claim = {"item": item, "scale": "smoke", "text": "Fields are local " * 9, "where": "Fig. 1", "expected": "σ ≤ 2"}
+    return claim | {"status": status, "observed": "σ = 1.5 " * 12, "n": 3, "note": "", "null": NULL} | changes
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_begins_with_what_the_verb_does_and_has_examples(verb, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    module = import_module(VERBS[verb])
+    text = make_parser(verb, module).format_help()
+    assert " ".join(text.split()).startswith(read_summary("cli.verbs", verb))
+    assert "\nexamples:\n" in text
+    assert max(map(len, text.splitlines())) <= 80 or verb in ("completion", "data", "prune", "measure")  # long commands
+    for example in module.EXAMPLES:
+        command = re.sub(r"^eval \"\$\((.*)\)\"$", r"\1", example)
+        first, *arguments = shlex.split(re.split(r"[|>]", command)[0])
+        assert first == "prunefield"
+        assert make_parser(arguments[0], import_module(VERBS[arguments[0]])).parse_args(arguments[1:])
+
+
+@pytest.mark.parametrize(("columns", "width"), [("80", 80), ("5", 40), ("", None), ("x", None), ("0", None)])
+def test_columns_are_obeyed(monkeypatch, columns, width):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert find_width() == width
+
+
+@pytest.mark.parametrize("columns", [80, 100, 160])
+def test_a_ledger_and_a_summary_fit_the_terminal(monkeypatch, capsys, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    claims = [make_claim(highlight=True), make_claim("other/fig2", "corrected", note="a note " * 30)]
+    show_ledger(claims)
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= columns
+    assert ("Ledger of claims" in shown) == (columns >= 120)
+    show_summary(claims)
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= columns
+    assert shown.splitlines()[1].split() == ["paper", "1", "1", "0", "0", "0"]
+
+
+def test_in_a_pipe_a_claim_is_one_line(monkeypatch, capsys):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    show_ledger([make_claim(text="two\nlines"), make_claim()])
+    head, first, *_ = capsys.readouterr().out.splitlines()
+    assert head.count("\t") == first.count("\t") == 8
+    assert "two lines" in first
+
+
+def test_a_table_folds_what_does_not_fit(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    show_table(("name", "text"), [("a", "x" * 100)])
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 40
+    assert shown.count("x") == 101
+    monkeypatch.delenv("COLUMNS")
+    show_table(("name", "text"), [("a", "x" * 100)])
+    assert capsys.readouterr().out.splitlines()[1] == f"a     {'x' * 100}"
+
+
+def test_highlights_are_decided_claims_one_of_each_paper_first():
+    marked = [("a/1", "corrected"), ("a/2", "reproduced"), ("b/1", "not testable at this scale"), ("c/1", "reproduced")]
+    claims = [make_claim(item, status, highlight=True) for item, status in marked] + [make_claim("d/1")]
+    assert [claim["item"] for claim in choose_highlights(claims, 2)] == ["a/1", "c/1"]
+    assert [claim["item"] for claim in choose_highlights(claims)] == ["a/1", "a/2", "c/1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["repro"], "did you mean 'reproduce'?"),
+        (["claims", "fig1"], "did you mean 'bar2023/fig1', 'lufkin2024/fig1' or 'redman2025/fig1'?"),
+        (["list", "item"], "did you mean 'items'?"),
+    ],
+)
+def test_a_mistake_gets_at_most_three_suggestions(capsys, tmp_path, monkeypatch, arguments, hint):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert hint in said
+    assert len(said) < 300
+
+
+@pytest.mark.parametrize("family", ["items", "papers", "networks"])
+def test_families_are_listed(capsys, family):
+    assert main(["list", family]) == 0
+    shown = capsys.readouterr().out
+    assert "lufkin2024/fig1" in shown if family != "networks" else "resnet20" in shown
+
+
+COMPLETE = """
+source /dev/stdin
+COMP_WORDS=({words}); COMP_CWORD={place}; _prunefield; echo "${{COMPREPLY[@]}}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("prunefield repro", "reproduce"),
+        ("prunefield claims --scale ''", "smoke laptop night paper"),
+        ("prunefield claims lufkin2024/fig1", "lufkin2024/fig1"),
+        ("prunefield runs sh", "show"),
+    ],
+)
+def test_bash_completes(capsys, words, found):
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    command = COMPLETE.format(words=words, place=len(words.split()) - 1)
+    answer = subprocess.run(["bash", "-c", command], input=script, capture_output=True, text=True, check=True)
+    assert answer.stdout.split() == found.split()
+
+
+@pytest.mark.parametrize("command", [["completion", "zsh"], ["completion", "fish"], ["--help"], ["list", "items"]])
+def test_what_a_shell_asks_for_needs_no_torch(command):
+    code = (
+        "import sys; from prunefield.cli import main; main(sys.argv[1:]); print({'torch', 'numpy'} & set(sys.modules))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=True)
+    assert answer.stdout.splitlines()[-1] == "set()"
+
+
+def test_every_json_document_has_a_version_and_only_described_keys(capsys, tmp_path, monkeypatch, store):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text('kind = "toy"\nsteps = 20\n')
+    obtain(store, Toy(seed=1))
+    place = ["--store", str(store.root)]
+    commands = {
+        "run or sweep": ["run", "study.toml", "--jobs", "1", *place],
+        "reproduce, run or sweep with --dry-run": ["run", "study.toml", "--dry-run", *place],
+        "runs list": ["runs", "list", *place],
+        "runs table": ["runs", "table", *place],
+        "runs show": ["runs", "show", "--all", *place],
+        "runs verify": ["runs", "verify", *place],
+        "runs remove": ["runs", "remove", "--all", *place],
+        "list": ["list"],
+        "data list": ["data", "list"],
+        "data draw": ["data", "draw", "ising", "--train", "9", "--test", "9"],
+        "claims": ["claims", "bar2023/lemma4.1", "--published"],
+        "prune": ["prune", "lenet-300-100", "--density", "0.5", "--score", "magnitude"],
+        "reproduce": ["reproduce", "bar2023/lemmaB.2", "--jobs", "1", "--store", str(tmp_path / "other")],
+        "report": ["report", "bar2023/lemmaB.2", "--store", str(tmp_path / "other")],
+    }
+    for name, command in commands.items():
+        assert main([*command, "--json"]) == 0, name
+        document = json.loads(capsys.readouterr().out)
+        assert document.pop("version") == VERSION
+        known = DOCUMENTS[name]
+        assert document.keys() <= known.keys(), name
+        for key, rows in document.items():
+            if f"{key}[]." in " ".join(known) and isinstance(rows, list):
+                keys = {f"{key}[].{own}" for row in rows for own in row}
+                assert keys <= known.keys(), (name, keys - known.keys())
+
+
+def test_the_page_of_json_documents_is_made_from_the_code():
+    assert (ROOT / "docs" / "json.md").read_text() == render_page(), "python -m prunefield.cli.documents > docs/json.md"
+
+
+def test_runs_are_listed_with_what_tells_them_apart(capsys, store):
+    for seed, scale in ((1, 1.0), (2, 3.0)):
+        obtain(store, Toy(seed=seed, scale=scale))
+    os.makedirs(store.root / "items" / "p")
+    (store.root / "items" / "p" / "fig1-smoke.json").write_text(
+        json.dumps({"item": "p/fig1", "scale": "smoke", "runs": [Toy(seed=1, scale=1.0).folder]})
+    )
+    (store.root / "items" / "p" / "broken-smoke.json").write_text("{")
+    assert main(["runs", "list", "--json", "--store", str(store.root)]) == 0
+    rows = {row["seed"]: row for row in json.loads(capsys.readouterr().out)["runs"]}
+    assert rows[1]["varies"] == "scale=1"
+    assert rows[1]["items"] == ["p/fig1"]
+    assert rows[2]["items"] == []
+    assert rows[1]["bytes"] > 100
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", rows[1]["date"])
