@@ -31,11 +31,11 @@ class Cropping(Images):
     Then x = (grey level − μ)/s with the μ and s of all whole training images or, with `crops`, of 20,000 fixed crops.
     """
 
-    side: int
     crops: bool = Field(default=False, description="an endless stream of random crops instead of whole images")
     smallest: float = Field(default=0.625, gt=0, le=1, description="smallest crop, as a fraction of the shorter edge")
     largest: float = Field(default=1.0, gt=0, le=1, description="largest crop, as a fraction of the shorter edge")
     flips: bool = Field(default=True, description="mirror half of the crops, left to right")
+    side: int
 
     @model_validator(mode="after")
     def _check_range(self) -> Self:

@@ -55,7 +55,7 @@ def _cut(pixels: np.ndarray, height: np.ndarray, width: np.ndarray, squares: np.
     most = int(squares[:, 2].max() / side) + 2
     first, count = np.empty((2, side), np.int64), np.empty((2, side), np.int64)
     weight = np.empty((2, most, side), np.float32)
-    line = np.zeros(width.max() + most, np.float32)
+    line, places = np.zeros(width.max() + most, np.float32), np.empty(side, np.uint64)
     start = 0
     for image in range(n):
         high, wide = height[image], width[image]
@@ -75,25 +75,27 @@ def _cut(pixels: np.ndarray, height: np.ndarray, width: np.ndarray, squares: np.
                     weight[axis, tap, place] = max(part, 0.0) / step if tap < size else 0.0
         left = first[0, 0]
         reach = first[0, side - 1] + count[0, side - 1] - left
-        first[0] -= left
+        for column in range(side):  # unsigned: a negative place would be one from the end, which takes time to exclude
+            places[column] = first[0, side - 1 - column if squares[image, 3] > 0 else column] - left
         if squares[image, 3] > 0:
-            first[0] = first[0, ::-1].copy()
             weight[0] = weight[0, :, ::-1].copy()
         for channel in range(channels):
             for row in range(side):
                 base = start + (channel * high + first[1, row]) * wide + left
-                share = weight[1, 0, row]
+                source, share = pixels[base : base + reach], weight[1, 0, row]
                 for place in range(reach):
-                    line[place] = share * np.float32(pixels[base + place])
+                    line[place] = share * np.float32(source[place])
                 for tap in range(1, count[1, row]):
                     base += wide
-                    share = weight[1, tap, row]
+                    source, share = pixels[base : base + reach], weight[1, tap, row]
                     for place in range(reach):
-                        line[place] += share * np.float32(pixels[base + place])
+                        line[place] += share * np.float32(source[place])
                 line[reach : reach + taps] = 0
+                result, shares = out[image, channel, row], weight[0, 0]
                 for column in range(side):
-                    out[image, channel, row, column] = weight[0, 0, column] * line[first[0, column]]
+                    result[column] = shares[column] * line[places[column]]
                 for tap in range(1, taps):
+                    shifted, shares = line[tap:], weight[0, tap]
                     for column in range(side):
-                        out[image, channel, row, column] += weight[0, tap, column] * line[first[0, column] + tap]
+                        result[column] += shares[column] * shifted[places[column]]
         start += channels * high * wide
