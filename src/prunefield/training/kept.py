@@ -28,6 +28,24 @@ class Kept:
     columns: Tensor
     ends: Tensor
 
+    def __post_init__(self) -> None:
+        """Refuses places outside of the matrix, in another order or twice: loops without checks rely on them."""
+        rows, columns = self.shape
+        ends, places = self.ends.numpy(), self.columns.numpy()
+        counts = np.diff(ends.ravel(), prepend=0)
+        if ends.ndim != 2 or ends.shape[1] != rows or (counts < 0).any() or counts.sum() != len(places):
+            raise UsageError(f"the ends of rows must rise to {len(places)} and have the shape (blocks, {rows})")
+        if len(places) == 0:
+            return
+        if places.min() < 0 or places.max() >= columns:
+            raise UsageError(f"columns must be between 0 and {columns - 1}")
+        row = np.repeat(np.tile(np.arange(rows), len(ends)), counts)
+        block = np.repeat(np.arange(len(ends)), counts.reshape(ends.shape).sum(1))
+        flat = row * columns + places
+        in_row = np.lexsort((block, row)) if len(ends) > 1 else slice(None)
+        if (np.diff(flat[in_row]) <= 0).any():
+            raise UsageError("kept weights must be sorted by block of columns, row and column, and none may be twice")
+
     @classmethod
     def of(cls, mask: Tensor) -> "Kept":
         """The places that a boolean matrix keeps."""

@@ -15,6 +15,7 @@ from prunefield.core import seeds
 from prunefield.core.errors import UsageError
 from prunefield.masks.mask import Mask
 from prunefield.tasks import Batch
+from prunefield.training.compact import BREAK_EVEN, hold_compact
 from prunefield.training.examples import Examples
 from prunefield.training.steps import check_loss
 
@@ -44,6 +45,13 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     )
     pad: int = Field(default=4, ge=0, description="maximum shift of an image in pixels; 0 turns shifts off")
     flip: bool = Field(default=True, description="mirror each image with probability 1/2")
+    compact: float = Field(
+        default=BREAK_EVEN,
+        ge=0,
+        le=1,
+        description="density up to which large linear layers are trained without their pruned weights",
+        exclude_if=lambda value: value == BREAK_EVEN,  # it came later: ids of runs without it stay as they are
+    )
 
     @model_validator(mode="after")
     def _check_nesterov(self) -> "Recipe":
@@ -78,7 +86,11 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
             names = ("momentum_buffer",)
         for name, parameter in pairs:
             start = lambda parameter=parameter: torch.zeros_like(parameter)  # noqa: E731
-            found.state[parameter] = {part: keep(f"{part}:{name}", start) for part in names}
+            for part in names:
+                buffer = keep(f"{part}:{name}", start)
+                if buffer.shape != parameter.shape:  # saved before the layer was pruned further
+                    buffer = keep(f"{part}:{name}", start)
+                found.state.setdefault(parameter, {})[part] = buffer
             if self.optimizer == "adam":
                 found.state[parameter]["step"] = keep(f"step:{name}", lambda: torch.zeros(()))
         return found
@@ -98,8 +110,9 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         """Takes the steps start + 1, … on the cross-entropy or another `loss`; pruned weights are and stay exactly
         zero.
 
-        After each step, yields the number of steps taken and the last loss; at that point the net and the buffers of
-        `keep` hold the complete state.
+        After each step, yields the number of steps taken and the last loss; at that point the net's state dict and the
+        buffers of `keep` hold the complete state. Until the last step is taken, large linear layers of at most the
+        density `compact` are `CompactLinear`.
 
         >>> examples = Examples(torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1]))
         >>> net, recipe = nn.Linear(1, 2), Recipe(epochs=30, milestones=(), pad=0, flip=False)
@@ -107,10 +120,25 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         >>> losses[-1] < losses[0]
         True
         """
+        mask.apply_(net)
+        net.train()
+        with hold_compact(net, mask, self.compact):
+            yield from self._take_steps(net, examples, mask, keep, seed, names, start, loss)
+
+    def _take_steps(
+        self,
+        net: nn.Module,
+        examples: Examples,
+        mask: Mask,
+        keep: Keep,
+        seed: int,
+        names: tuple[str | int, ...],
+        start: int,
+        loss: Callable[[nn.Module, Batch], Tensor] | None,
+    ) -> Iterator[tuple[int, float]]:
         optimizer = self.make_optimizer(net, keep)
         mask.hold_(net, optimizer)
         each = math.ceil(len(examples.y) / self.batch_size)
-        net.train()
         order: tuple[Tensor, ...] = ()
         for step in range(start, self.epochs * each):
             epoch, place = divmod(step, each)
