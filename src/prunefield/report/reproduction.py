@@ -240,7 +240,7 @@ def count_verdicts(claims: Sequence[Mapping[str, Any]]) -> str:
     """How many claims there are with each verdict."""
     counts = Counter(claim["status"] for claim in claims)
     listed = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-    return f"{len(claims)} claims: {listed}" if claims else "no claims: no item is finished"
+    return f"{len(claims)} claims: {listed}" if claims else "no claims"
 
 
 def _list_names(names: str | Iterable[str] | None) -> list[str]:
