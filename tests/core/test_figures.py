@@ -1,10 +1,11 @@
 """What every figure has in common."""
 
+import io
 from typing import Any
 
 import pytest
 
-from prunefield.core.figures import make_figure
+from prunefield.core.figures import PALETTE, make_figure
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,9 @@ def test_a_logarithmic_axis_labels_no_more_ticks_than_have_room(span: tuple[floa
     shown = {tick.get_text() for tick in ticks if first <= tick.get_position()[0] <= last} - {""}
     assert labels <= shown
     assert len(shown) <= 9
+
+
+def test_lines_have_the_palette_however_the_figure_is_saved():
+    figure = make_figure(lambda figure: figure.subplots().plot([[0, 1], [1, 2]]), (2.0, 2.0))
+    figure.savefig(io.BytesIO())
+    assert [line.get_color() for line in figure.axes[0].lines] == list(PALETTE[:2])

@@ -6,7 +6,7 @@ from toy import Toy
 
 import prunefield as pf
 from prunefield.core.errors import UsageError
-from prunefield.core.figures import encode_figure
+from prunefield.core.figures import PALETTE, encode_figure
 from prunefield.engines import choose_engine
 from prunefield.engines.local import Local
 from prunefield.lab.study import Study
@@ -84,6 +84,8 @@ def test_results_look_well(results):
     assert repr(results) == f"<Results: 4 of 4 runs finished, in {results.store.root}>"
     assert "scale" in results._repr_html_()
     figure = results.plot()
+    colours = {line.get_color() for axes in figure.axes for line in axes.lines}
+    assert colours <= set(PALETTE)
     assert [axes.get_xlabel() for axes in figure.axes] == ["step"]
     assert [axes.get_ylabel() for axes in figure.axes] == ["mean"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["scale = 1", "scale = 3"]

@@ -100,5 +100,5 @@ def test_an_unfinished_item_has_nothing_to_plot(store):
 def test_an_empty_ledger_is_one_line_and_no_empty_table(tmp_path, capsys):
     empty = read_ledger(ITEMS[0], store=pf.Store(tmp_path / "store"))
     empty.show()
-    assert capsys.readouterr().out == "no claims: no item is finished\n"
-    assert repr(empty) == "<Reproduction: no claims: no item is finished>"
+    assert capsys.readouterr().out == "no claims\n"
+    assert repr(empty) == "<Reproduction: no claims>"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from prunefield.core.display import Displayed
 from prunefield.core.errors import UsageError, show_line, unknown
-from prunefield.core.figures import make_figure
+from prunefield.core.figures import PALETTE, make_figure
 from prunefield.core.settings import flatten_settings
 from prunefield.lab.store import Store
 from prunefield.lab.tables import tabulate_records
@@ -118,7 +118,10 @@ class Results(Displayed):
         every: list[Axes] = list(figure.subplots(1, len(panels), squeeze=False).flat)
         for place, (case, group) in enumerate(groups):
             cases = [f"{key} = {_show(value)}" for key, value in zip(series, case, strict=True)]
-            look: dict[str, Any] = {"color": f"C{place % 10}", "marker": "." if table[x].nunique() < 20 else ""}
+            look: dict[str, Any] = {
+                "color": PALETTE[place % len(PALETTE)],
+                "marker": "." if table[x].nunique() < 20 else "",
+            }
             lines = [line for _, line in group.groupby(seeds, sort=False)] if seeds else [group]
             for axes, y in zip(every, panels, strict=True):
                 for line in lines if len(lines) > 1 else ():

@@ -84,7 +84,7 @@ def count_verdicts(claims: Claims) -> str:
     """How many claims there are with each verdict."""
     counts = Counter(claim["status"] for claim in claims)
     listed = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-    return f"{len(claims)} claims: {listed}" if claims else "no claims: no item is finished"
+    return f"{len(claims)} claims: {listed}" if claims else "no claims"
 
 
 def show_summary(claims: Claims) -> None:
