@@ -84,7 +84,7 @@ class Album(Shelf):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.about = read_about(folder)
-        self.rows: dict[str, Lines] = {}
+        self.rows = {}
         self.labels = {split: self._load(f"{split}-labels.npy", (self.about[split],)) for split in SPLITS}
         for split in SPLITS:
             edges = self._load(f"{split}-edges.npy", (self.about[split], 3))

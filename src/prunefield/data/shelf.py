@@ -174,7 +174,9 @@ class Shelf:
         self.folder = folder
         self.about = read_about(folder)
         width = prod(self.about["shape"])
-        self.rows = {split: Rows(folder / f"{split}.npy", (self.about[split], width)) for split in ("train", "test")}
+        self.rows: dict[str, Any] = {
+            split: Rows(folder / f"{split}.npy", (self.about[split], width)) for split in ("train", "test")
+        }
         self.labels = {split: self._load(f"{split}-labels.npy", (self.about[split],)) for split in ("train", "test")}
         self.moments = self._load("moments.npy", (2, width))
         self._check_labels()

@@ -59,7 +59,8 @@ class Cropping(Images):
     def _moments(self) -> tuple[Tensor, Tensor]:
         if self._is_stored_so:
             return super()._moments
-        return _estimate_moments(self.model_copy(update={"limit": None}), self._shelf)
+        whole = self.model_copy(update={"limit": None})
+        return _estimate_moments(whole, self._shelf)  # pyright: ignore[reportArgumentType]
 
     @property
     def _is_stored_so(self) -> bool:

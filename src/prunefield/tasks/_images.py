@@ -175,7 +175,7 @@ def open_shelf(folder: Path) -> shelf.Shelf:
 @lru_cache(maxsize=8)
 def _compute_moments(files: shelf.Shelf, standardise: str, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """Mean and standard deviation for each feature, float32."""
-    return make_scale(*files.moments, standardise, shape)
+    return make_scale(files.moments[0], files.moments[1], standardise, shape)
 
 
 def make_scale(
