@@ -18,7 +18,7 @@ from prunefield.lab.study import Study
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUNNABLE = [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
-WITH_PYTHON = [*RUNNABLE, ROOT / "docs" / "prune.md", ROOT / "docs" / "measure.md"]
+WITH_PYTHON = [*RUNNABLE, *(ROOT / "docs" / f"{page}.md" for page in ("prune", "measure", "compact"))]
 
 
 def blocks(page: Path, language: str) -> list[str]:

@@ -113,7 +113,7 @@ def replace_layers(net: nn.Module, others: Mapping[int, nn.Module]) -> nn.Module
     return others.get(id(net), net)
 
 
-def _make_dense(layer: CompactLinear) -> nn.Linear:
+def _make_dense(layer: CompactLinear) -> nn.Module:
     dense = nn.utils.skip_init(nn.Linear, layer.in_features, layer.out_features, layer.bias is not None)
     dense.to(layer.weight.dtype).load_state_dict(layer.state_dict())
     for name, parameter in dense.named_parameters():

@@ -71,7 +71,7 @@ class CompactLinear(Holder):
         super()._save_to_state_dict(destination, prefix, keep_vars)
         destination[f"{prefix}weight"] = self.to_dense()
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:  # type: ignore[override]
         key, errors = f"{prefix}weight", rest[-1]
         dense = state_dict.get(key)
         if dense is not None:
@@ -114,7 +114,7 @@ class _Multiply(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *above: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *above: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         from prunefield.training.compact_kernels import correlate_kept, differentiate_kept
 
         columns, weight = ctx.saved_tensors

@@ -10,12 +10,14 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.datamodel import PrimitiveModel
-from numba.extending import intrinsic, register_model
+from numba.core.datamodel.models import PrimitiveModel
+from numba.extending import intrinsic as numba_intrinsic
+from numba.extending import register_model
 
 EIGHT = 8  # numbers of a vector: one register of AVX2 in float32, two in float64
 FUSED = ("contract",)  # a product and a sum may become one instruction
 Builder = Any
+intrinsic: Any = numba_intrinsic  # callers do not give the first argument, which type checkers do not know
 
 
 class Lanes(types.Type):
@@ -134,9 +136,9 @@ def multiply(_: Any, left: Any, right: Any) -> Any:
 
     def generate(context: Any, builder: Builder, signature: Any, args: Any) -> Any:
         pairs = [[builder.extract_value(item, part) for item in args] for part in range(left.parts)]
-        found = builder.fmul(*pairs[0])
+        found = builder.fmul(pairs[0][0], pairs[0][1])
         for pair in pairs[1:]:
-            found = _fuse(builder, *pair, found)
+            found = _fuse(builder, pair[0], pair[1], found)
         whole = ir.Constant(ir.ArrayType(found.type, 1), ir.Undefined)
         return builder.insert_value(whole, found, 0)
 
