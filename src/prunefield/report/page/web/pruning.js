@@ -20,7 +20,7 @@ function showPruning(query) {
 /** Density of each layer, by score; seeds are averaged. */
 function showDensities(runs, query) {
   const nets = [...new Set(runs.map(({ net }) => net))].sort((a, b) => runs.filter(({ net }) => net === b).length - runs.filter(({ net }) => net === a).length);
-  const now = { net: nets.includes(query.net) ? query.net : nets[0], density: query.density ? Number(query.density) : null, off: new Set() };
+  const now = { net: nets.includes(query.net) ? query.net : nets[0], density: query.density ? Number(query.density) : null, off: null };
   const controls = el("div", { class: "controls" });
   const checks = el("div", {});
   const charts = el("div", { class: "panels" });
@@ -30,14 +30,15 @@ function showDensities(runs, query) {
     if (!densities.includes(now.density)) [now.density] = densities;
     changeQuery({ net: now.net, density: now.density });
     controls.replaceChildren(
-      labelled("Network and data", makeSelect(nets.map((net) => [net, net]), now.net, (net) => { now.net = net; update(); })),
+      labelled("Network and data", makeSelect(nets.map((net) => [net, net]), now.net, (net) => { Object.assign(now, { net, off: null }); update(); })),
       labelled("Density", makeSelect(densities.map((density) => [String(density), showNumber(density)]), String(now.density), (density) => { now.density = Number(density); update(); })));
     const groups = groupRuns(mine.filter(({ density }) => density === now.density));
-    const methods = [...new Set(groups.map(({ method }) => method))];
+    const methods = [...new Set(groups.map(({ method }) => method))].sort();
+    now.off ??= new Set(methods.length > HUES.length ? methods.filter((method) => method.includes(",")) : []); // more than colours
     checks.replaceChildren(el("fieldset", { class: "checks" }, el("legend", {}, "Scores"), methods.map((method) =>
       el("label", {}, el("input", { type: "checkbox", checked: !now.off.has(method), change: (event) => { now.off[event.target.checked ? "delete" : "add"](method); update(); } }), method))));
     const shown = groups.filter(({ method }) => !now.off.has(method));
-    charts.replaceChildren(drawLayers(shown, methods), showAccuracies(shown));
+    charts.replaceChildren(drawLayers(shown, methods.filter((method) => !now.off.has(method))), showAccuracies(shown));
   }
   update();
   return [el("h2", {}, "Density of each layer"), controls, checks, charts];
@@ -51,7 +52,8 @@ function groupRuns(runs) {
     if (!groups.has(key)) groups.set(key, { method: run.method, sampled: run.sampled, names: run.names, runs: [] });
     groups.get(key).runs.push(run);
   }
-  return [...groups.values()].map((group) => ({ ...group, layers: group.names.map((_, layer) => average(group.runs.map(({ layers }) => layers[layer]))) }));
+  const ordered = [...groups.keys()].sort().map((key) => groups.get(key));
+  return ordered.map((group) => ({ ...group, layers: group.names.map((_, layer) => average(group.runs.map(({ layers }) => layers[layer]))) }));
 }
 
 function average(values) {
@@ -98,11 +100,12 @@ function showOverlaps(overlaps, query) {
     const chance = rows.reduce((total, { one, other, size }) => total + (one * other) / size, 0);
     const share = (both, one, other) => (one + other - both ? both / (one + other - both) : NaN);
     const words = `They share ${sum("both").toLocaleString("en")} of ${sum("one").toLocaleString("en")} and ${sum("other").toLocaleString("en")} weights (Jaccard index ${showNumber(share(sum("both"), sum("one"), sum("other")))}); independent masks with the same layer densities would share ${Math.round(chance).toLocaleString("en")}.`;
-    result.replaceChildren(el("p", { class: "panel wide", role: "status" }, words),
-      drawChart({ title: `Overlap in each layer of ${net}, density ${showNumber(density)}`, series: [
+    const chart = drawChart({ title: `Overlap in each layer of ${net}, density ${showNumber(density)}`, series: [
         { name: "Jaccard index", hue: "--one", dots: true, points: rows.map(({ both, one, other }, layer) => [layer + 1, share(both, one, other)]) },
         { name: "by chance", hue: "--seven", dash: true, points: rows.map(({ one, other, size }, layer) => [layer + 1, share((one * other) / size, one, other)]) }],
-      x: { label: "layer", whole: true }, y: { label: "Jaccard index", from: 0, to: 1 } }));
+      x: { label: "layer", whole: true }, y: { label: "Jaccard index", from: 0, to: 1 }, width: 760, height: 260 });
+    chart.classList.add("wide");
+    result.replaceChildren(el("p", { class: "panel wide", role: "status" }, words), chart);
   }
   update();
   return [el("h2", {}, "Overlap of two masks"), controls, result];
