@@ -255,16 +255,16 @@ def show_run_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
     if width is None or place is None:
         show_table(names, cells)
         return
-    short = [
-        [shorten(cell, max(24, width // 3)) if at == place else cell for at, cell in enumerate(row)] for row in cells
-    ]
+    most = max(24, width // 3)
+    short = [[shorten(cell, most) if at == place else cell for at, cell in enumerate(row)] for row in cells]
     if sum(max(map(len, column)) + 2 for column in zip(names, *short, strict=True)) - 2 <= width:
         show_table(names, short)
         return
     for row in cells:
-        rest = (f"seed {cell}" if names[at] == "seed" else cell for at, cell in enumerate(row) if cell and at != place)
-        print(shorten("  ".join(rest), width))
-        print(shorten(f"    {row[place]}", width))
+        told = dict(zip(names, row, strict=True))
+        seed, varies = told.pop("seed", ""), told.pop(VARIES)
+        print(shorten("  ".join(filter(None, told.values())), width))
+        print(shorten("    " + ", ".join(filter(None, (f"seed {seed}" * bool(seed), varies))), width))
 
 
 def drop_empty(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
