@@ -238,30 +238,33 @@ RUN_COLUMNS = ("run", "seed", VARIES, "item", "date", "size")
 def describe_run(row: Mapping[str, Any]) -> tuple[str, ...]:
     """The cells of a run (`Plan.describe`, `describe_runs`) for RUN_COLUMNS; its kind is the beginning of its name."""
     from prunefield.core.sizes import show_bytes
-    from prunefield.core.terminal import find_width, shorten
 
     first, *others = row["items"] or ("",)
     items = first + (f" +{len(others)}" if others else "")
     size = "" if row["bytes"] is None else show_bytes(row["bytes"])
     seed = "" if row["seed"] is None else str(row["seed"])
-    width = find_width()
-    varies = row["varies"] if width is None else shorten(row["varies"], max(24, width // 3))
-    return row["run"], seed, varies, items, row["date"] or "", size
+    return row["run"], seed, row["varies"], items, row["date"] or "", size
 
 
 def show_run_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table of runs; where the terminal is too narrow for it, two lines for each run, the second with what varies."""
     from prunefield.core.terminal import find_width, shorten, show_table
 
-    names, cells = drop_empty(columns, rows)
-    width, needed = find_width(), sum(max(map(len, column)) + 2 for column in zip(names, *cells, strict=True)) - 2
-    if width is None or needed <= width or VARIES not in names:
+    (names, cells), width = drop_empty(columns, rows), find_width()
+    place = names.index(VARIES) if VARIES in names else None
+    if width is None or place is None:
         show_table(names, cells)
         return
-    place = names.index(VARIES)
+    most = max(24, width // 3)
+    short = [[shorten(cell, most) if at == place else cell for at, cell in enumerate(row)] for row in cells]
+    if sum(max(map(len, column)) + 2 for column in zip(names, *short, strict=True)) - 2 <= width:
+        show_table(names, short)
+        return
     for row in cells:
-        print(shorten("  ".join(cell for at, cell in enumerate(row) if cell and at != place), width))
-        print(shorten(f"    {row[place]}", width))
+        told = dict(zip(names, row, strict=True))
+        seed, varies = told.pop("seed", ""), told.pop(VARIES)
+        print(shorten("  ".join(filter(None, told.values())), width))
+        print(shorten("    " + ", ".join(filter(None, (f"seed {seed}" * bool(seed), varies))), width))
 
 
 def drop_empty(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:

@@ -66,10 +66,12 @@ def make_figure(draw: "Callable[[Figure], None]", size: tuple[float, float], foo
 
 def _add_footer(figure: "Figure", text: str) -> None:
     """A line of small text in a strip that is added below the figure."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     width, height = figure.get_size_inches()
     figure.set_size_inches(width, height + FOOTER)
     share = FOOTER / (height + FOOTER)
-    if engine := figure.get_layout_engine():
+    if isinstance(engine := figure.get_layout_engine(), ConstrainedLayoutEngine):
         engine.set(rect=(0, share, 1, 1 - share))
     figure.text(0.004, 0.25 * share, text, color=GREY, fontsize=min(8.0, 4 + 0.45 * width), va="bottom")
 

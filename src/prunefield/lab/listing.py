@@ -33,8 +33,10 @@ def read_owners(root: Path) -> dict[str, list[str]]:
         with suppress(StoreError):
             table = read_table(path)
             item, runs = table.get("item"), table.get("runs")
-            for run in runs if isinstance(item, str) and isinstance(runs, list) else ():
-                if isinstance(run, str) and item not in owners.setdefault(run, []):
+            if not isinstance(item, str) or not isinstance(runs, list):
+                continue
+            for run in filter(lambda run: isinstance(run, str), runs):
+                if item not in owners.setdefault(run, []):
                     owners[run].append(item)
     return owners
 

@@ -176,8 +176,8 @@ def reproduce(
     for item in chosen:
         own = [run.folder for run in owners if item.kind() in owners[run]]
         write_owner(opened.root, item.kind(), checked, own)
-    names = {run: items[0] for run, items in owners.items()}
-    with show_bar(f"{checked} scale", shown=progress, names=names) as tell:
+    first = {run: items[0] for run, items in owners.items()}
+    with show_bar(f"{checked} scale", shown=progress, names=first) as tell:
         failed = carry_out(opened, owners, mapper, device=device, tell=tell, report=report)
     failures = {run.folder: reason for run, reason in failed.items()}
     entries: dict[str, dict[str, Any]] = {item.kind(): {} for item in chosen}

@@ -4,6 +4,7 @@ Names are those of today: run it again after you have installed a package that a
 """
 
 from argparse import Action, ArgumentParser, Namespace
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
@@ -71,7 +72,7 @@ def _list_names(parser: ArgumentParser) -> list[str]:
     return [name for action in _list_options(parser) for name in action.option_strings]
 
 
-def _write_cases(parsers: dict[str, ArgumentParser]) -> str:
+def _write_cases(parsers: Mapping[str, ArgumentParser]) -> str:
     """For bash and zsh: sets `names` from the command in `verb` and the word before in `before`."""
     lines = ["    case $verb in"]
     for verb, parser in parsers.items():
@@ -86,7 +87,7 @@ def _write_cases(parsers: dict[str, ArgumentParser]) -> str:
     return "\n".join([*lines, "    esac"])
 
 
-def write_bash(parsers: dict[str, ArgumentParser]) -> str:
+def write_bash(parsers: Mapping[str, ArgumentParser]) -> str:
     return f"""_prunefield() {{
   local verb="${{COMP_WORDS[1]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" names=''
   if [ "$COMP_CWORD" -eq 1 ]; then
@@ -100,7 +101,7 @@ complete -o bashdefault -o default -F _prunefield prunefield
 """
 
 
-def write_zsh(parsers: dict[str, ArgumentParser]) -> str:
+def write_zsh(parsers: Mapping[str, ArgumentParser]) -> str:
     return f"""#compdef prunefield
 _prunefield() {{
   local verb="${{words[2]}}" before="${{words[CURRENT-1]}}" place=$CURRENT
@@ -116,7 +117,7 @@ compdef _prunefield prunefield
 """
 
 
-def write_fish(parsers: dict[str, ArgumentParser]) -> str:
+def write_fish(parsers: Mapping[str, ArgumentParser]) -> str:
     first = "complete -c prunefield -n __fish_use_subcommand -f"
     lines = [f"{first} -a {verb} -d {_quote(read_summary('cli.verbs', verb))}" for verb in parsers]
     for verb, parser in parsers.items():

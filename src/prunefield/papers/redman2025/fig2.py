@@ -136,7 +136,6 @@ class Fig2(Item):
                 panels[3].plot(mine["local"], mine["periodic"], "o", markersize=3, color=colour, label=label)
             panels[3].set(xscale="log", yscale="log", xlabel="locality (1: flat)")
             panels[3].set_ylabel("periodicity (pixels: one wave)")
-            handles = panels[3].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside upper right", ncols=3)
+        figure.legend(*figure.axes[3].get_legend_handles_labels(), loc="outside upper right", ncols=3)
         title = "locality: pixels × Σe²/(Σe)² of the energies of pixels; periodicity: of waves"
         figure.suptitle(title, x=0.01, ha="left", fontsize="small")
