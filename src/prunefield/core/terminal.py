@@ -75,7 +75,8 @@ def wrap_lines(text: str, width: int, *, first: str = "", rest: str | None = Non
     ['- one two', '  three']
     """
     indent = " " * len(first) if rest is None else rest
-    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent) or [first.rstrip()]
+    look = {"initial_indent": first, "subsequent_indent": indent, "break_on_hyphens": False}
+    return textwrap.wrap(text, width, **look) or [first.rstrip()]
 
 
 def shorten(text: str, most: int) -> str:
