@@ -108,7 +108,7 @@ class _Sums:
         for score in (exact, first):
             if score.numel():
                 score.div_(classes)
-        found = dict(zip(WHOLE, (exact, change, first), strict=True))
+        found: dict[str, Tensor] = dict(zip(WHOLE, (exact, change, first), strict=True))
         return {name: found[name].masked_fill_(missing, torch.nan) for name in self.columns} | {
             "excluded": excluded.int()
         }

@@ -29,7 +29,7 @@ class TinyImagenet(Cropping, Published):
     ((3, 64, 64), (3, 32, 32), (3, 32, 32), 200)
     """
 
-    side: int = Field(ge=1, le=EDGE, description="pixels along an edge [default: 64; with crops 32]")
+    side: int = Field(default=EDGE, ge=1, le=EDGE, description="pixels along an edge; with crops 32 unless given")
 
     form: ClassVar = shelf.Shape((3, EDGE, EDGE), 200)
     counts: ClassVar = (100_000, 10_000)
