@@ -80,5 +80,6 @@ def draw_methods(axes: Axes, table: Frame, name: str, methods: Iterable[str] = M
 def draw_gaussian_kurtosis(axes: Axes, kurtosis: float) -> None:
     """The kurtosis of as many Gaussian values as there are images of a class: below 3, since the mean is estimated."""
     count = round((3 + kurtosis) / (3 - kurtosis))  # 3(n − 1)/(n + 1), solved for n
-    label = f"{count:,} Gaussian values: 3(n − 1)/(n + 1) = {kurtosis:.4g}"
-    axes.axhline(kurtosis, color=GREY, linestyle=":", label=label)
+    axes.axhline(kurtosis, color=GREY, linestyle=":", label="n Gaussian values: 3(n − 1)/(n + 1)")
+    words = f"n = {count:,}: {kurtosis:.4g}"
+    axes.text(0.02, kurtosis, words, color=GREY, size="small", va="bottom", transform=axes.get_yaxis_transform())
