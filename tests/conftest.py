@@ -14,6 +14,7 @@ settings.load_profile("same")
 
 EXTENSION = str(Path(__file__).parent / "extension")
 sys.path.insert(0, EXTENSION)
+os.environ.pop("COLUMNS", None)  # the library readline sets it for the workers of pytest-xdist
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (EXTENSION, os.environ.get("PYTHONPATH"))))
 
 

@@ -119,7 +119,7 @@ def test_a_network_its_state_and_its_files_measure_alike(net, tmp_path):
     for other, how in others:
         again = pf.measure(other, shape=(6, 6), data=DataLoader(TensorDataset(X, Y), batch_size=7), **how)
         np.testing.assert_array_equal(again.frame().to_numpy(), found.frame().to_numpy())
-    assert found.plot().get_axes()[0].get_title() == "0.weight: the 12 units with most kept inputs"
+    assert found.plot().get_axes()[0].get_title(loc="left") == "0.weight: the 12 units with most kept inputs"
     assert "<table" in found._repr_html_()
     assert repr(found) == f"<Measurement: 0.weight: 12 units, density {mask.per_layer()['0.weight']:.4g}>"
 

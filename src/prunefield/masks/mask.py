@@ -194,12 +194,8 @@ class Mask(Mapping[str, Tensor]):
 
     def shuffled(self, generator: torch.Generator) -> "Mask":
         """A uniformly random mask with the same count in each layer."""
-        return Mask(
-            {
-                name: kept.flatten()[torch.randperm(kept.numel(), generator=generator)].reshape(kept.shape)
-                for name, kept in self.items()
-            }
-        )
+        orders = {name: torch.randperm(kept.numel(), generator=generator) for name, kept in self.items()}
+        return Mask({name: kept.flatten()[orders[name]].reshape(kept.shape) for name, kept in self.items()})
 
     def apply_(self, net: nn.Module) -> None:
         """Sets the pruned weights of `net` to zero, in place; weights that the mask does not name are left alone."""
@@ -211,9 +207,8 @@ class Mask(Mapping[str, Tensor]):
         Momentum, Adam and weight decay may move them within a step, which is invisible from outside. Together the
         optimizers must update every weight of the mask that is not frozen. `handle.remove()` detaches the mask.
 
-        >>> backbone, head = nn.Linear(4, 3), nn.Linear(3, 2)
-        >>> net = nn.Sequential(backbone, nn.ReLU(), head)
-        >>> slow, fast = (torch.optim.Adam(part.parameters()) for part in (backbone, head))
+        >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+        >>> slow, fast = (torch.optim.Adam(part.parameters()) for part in (net[0], net[2]))
         >>> Mask.from_module(net).hold_(net, slow, fast).remove()
         """
         held = find_held(net, self)

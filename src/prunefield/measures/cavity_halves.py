@@ -1,6 +1,4 @@
-"""Cavity scores without their small-sample bias: the sign from one half of the images of a class, the change from the
-other.
-"""
+"""Cavity scores without their small-sample bias: sign and change come from different halves of a class's images."""
 
 import math
 from typing import Any
@@ -38,10 +36,8 @@ class Halves:
         none = np.zeros((0, 0))
         self.all = [*(np.zeros((units, inputs)) for _ in range(3)), none]  # scores, changes in A, changes in B
         self.lost = [np.zeros((units, inputs)), np.zeros((units, inputs)), none]
-        self.noted, self.there = (
-            [],
-            [],
-        )  # κ and what is due to n numbers, by class, half and unit; classes with variance
+        self.noted = []  # κ and what is due to n numbers, by class, half and unit
+        self.there = []  # classes with variance
 
     def take(self, group: Any) -> None:
         """Notes the kurtosis of the halves, (2 · classes, units), and gives each half the other's sign and κ."""

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from prunefield.core.errors import UsageError
-from prunefield.modules.naming import walk_modules
+from prunefield.modules.naming import check_network, walk_modules
 
 Pairs = Sequence[tuple[Tensor, Tensor]]  # a weight, and True where it is kept, on the same device
 BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # integers by their size in bytes
@@ -24,6 +24,7 @@ class Holder(nn.Module):
 
 def find_held(net: nn.Module, mask: Mapping[str, Tensor]) -> dict[str, torch.Size]:
     """The shapes of the weights of which a net has only the kept ones; refuses a mask that prunes more of them."""
+    check_network(net)
     held = {
         f"{path}.{key}" if path else key: kept
         for path, module in walk_modules(net)

@@ -11,10 +11,7 @@ from torch import Tensor
 
 
 class Planes(NamedTuple):
-    """Images of any size, one after the other: `pixels` (uint8), and the `height` and `width` of each, (n,), int64.
-
-    An image has `channels` planes of height × width pixels.
-    """
+    """Images of any size, one after the other, each of `channels` planes of height × width pixels (uint8)."""
 
     pixels: np.ndarray
     height: np.ndarray

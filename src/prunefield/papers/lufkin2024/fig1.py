@@ -1,6 +1,7 @@
 """Fig. 1 of lufkin2024: fields on a square, by a soft committee machine and by ICA."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from matplotlib.figure import Figure
 from pandas import DataFrame
@@ -33,8 +34,7 @@ class Fig1(Item):
         "ICA: 16 × 16 sites, lengthscales 0.5 and 0.7, 80 components of 100,000 samples (the authors' code); 8 × 8, "
         "20 of 10,000 at smoke scale and 12 × 12, 45 of 100,000 at laptop scale, about the same fraction of the sites",
         "the size of ICA at smoke scale was chosen after trials: 20 components of 10 × 10 sites from 5,000 samples, "
-        "and 80 "
-        "of 16 × 16 from 20,000, had a median IPR·N of 3; ICA needs many samples for each site",
+        "and 80 of 16 × 16 from 20,000, had a median IPR·N of 3; ICA needs many samples for each site",
         "g = 100 as in the authors' code; g = 0.01, where the data are Gaussian, is the null",
         "the paper shows 8 hand-picked units, this item the first 8; the sign test of fig6 uses all of them",
         "the measured fields and the AlexNet kernels in the rest of the figure come from other authors and are not "
@@ -43,28 +43,14 @@ class Fig1(Item):
 
     def runs(self, scale: Scale) -> list[Run]:
         (side, batch, steps), (ica_side, components, samples) = SIZES[scale]
+        wide, narrow = (
+            [Nlgp(g=g, dimensions=2, size=size, lengthscales=lengths) for g in (LARGE, SMALL)]
+            for size, lengths in ((side, (1.0, 2.0)), (ica_side, (0.5, 0.7)))
+        )
+        units: dict[str, Any] = {"hidden": 20, "activation": "relu", "bias": False, "init_scale": 0.01, "lr": 3.0}
         return [
-            *(
-                Committee(
-                    task=Nlgp(g=g, dimensions=2, size=side, lengthscales=(1.0, 2.0)),
-                    hidden=20,
-                    activation="relu",
-                    bias=False,
-                    init_scale=0.01,
-                    lr=3.0,
-                    batch_size=batch,
-                    steps=steps,
-                )
-                for g in (LARGE, SMALL)
-            ),
-            *(
-                Ica(
-                    task=Nlgp(g=g, dimensions=2, size=ica_side, lengthscales=(0.5, 0.7)),
-                    components=components,
-                    samples=samples,
-                )
-                for g in (LARGE, SMALL)
-            ),
+            *(Committee(task=task, batch_size=batch, steps=steps, **units) for task in wide),
+            *(Ica(task=task, components=components, samples=samples) for task in narrow),
         ]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
