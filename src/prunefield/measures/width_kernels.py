@@ -6,10 +6,11 @@ import numpy as np
 
 from prunefield.core.compilation import compile_loop
 
+Array = np.ndarray
 STILL = 1e-8  # a step that moves no parameter by more is the last one
 
 
-def fit_units(pairs: np.ndarray, starts: np.ndarray, low: float, high: float, iterations: int) -> np.ndarray:
+def fit_units(pairs: Array, starts: Array, low: float, high: float, iterations: int) -> Array:
     """A, log σx, log σy and the squared residual of the better fit: pairs (units, 2h − 1, 2w − 1) give (units, 4).
 
     `low` and `high` bound log σ; a unit whose pairs are all zero gets NaN.
@@ -19,9 +20,7 @@ def fit_units(pairs: np.ndarray, starts: np.ndarray, low: float, high: float, it
     return found
 
 
-def _fit_units(
-    found: np.ndarray, pairs: np.ndarray, starts: np.ndarray, low: float, high: float, iterations: int
-) -> None:
+def _fit_units(found: Array, pairs: Array, starts: Array, low: float, high: float, iterations: int) -> None:
     """Levenberg–Marquardt for every unit and start, with the normal equations from sums along the axes."""
     units, height, width = pairs.shape
     rows, columns = (height + 1) // 2, (width + 1) // 2
@@ -82,8 +81,7 @@ def _fit_units(
                     damping = min(damping * 5, 1e12)
                 if moved < STILL:
                     break
-                # JᵀJ + D = LDLᵀ, with D a multiple of the diagonal.
-                more = 1 + damping
+                more = 1 + damping  # JᵀJ + D = LDLᵀ, with D a multiple of the diagonal
                 da = aa * more + 1e-12
                 lx, ly = ax / da, ay / da
                 dx = xx * more + 1e-12 - lx * ax

@@ -17,10 +17,7 @@ NARROW, WIDE = 0.2, 10.0  # fits stay between σ = NARROW pixels and WIDE times 
 
 
 class Fit(NamedTuple):
-    """A Gaussian for each unit: amplitude and widths (units,); all NaN if a unit has no fit.
-
-    `misfit` is the mean squared residual over all d ≠ 0.
-    """
+    """A Gaussian for each unit (NaN if it has none); `misfit` is the mean squared residual over all d ≠ 0."""
 
     amplitude: Tensor
     width_x: Tensor
