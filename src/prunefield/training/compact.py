@@ -78,7 +78,7 @@ def hold_compact(net: nn.Module, mask: Mask, density: float, smallest: int | Non
 
 
 def is_worth_it(weights: int, density: float, most: float, smallest: int | None = None) -> bool:
-    """Whether a layer with so many weights should hold only the kept ones, if `most` is the highest density for it."""
+    """Whether a layer of this size should hold only its kept weights, if `most` is the highest density for it."""
     return weights > (SMALL if smallest is None else smallest) and density <= most
 
 
