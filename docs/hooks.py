@@ -18,10 +18,12 @@ from contextlib import chdir, contextmanager, redirect_stdout
 from html import unescape
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```(python|console)\n(.*?)^```$\n?", re.DOTALL | re.MULTILINE)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+SHOWN = {"span": "inline", "div": "block"}
 MEDIA = {".svg": "image/svg+xml", ".png": "image/png"}
 
 
@@ -38,7 +40,7 @@ def on_page_content(html: str, **_: Any) -> str:
     """A page whose formulas are MathML."""
     from latex2mathml.converter import convert
 
-    return FORMULA.sub(lambda found: convert(unescape(found[2]), "block" if found[1] == "div" else "inline"), html)
+    return FORMULA.sub(lambda found: convert(unescape(found[2]), display=SHOWN[found[1]]), html)
 
 
 def show_outputs(markdown: str, name: str) -> str:
@@ -55,10 +57,10 @@ def show_outputs(markdown: str, name: str) -> str:
         pictures = sorted(path for path in set(Path().iterdir()) - before if path.suffix in MEDIA)
         if found[1] == "console":
             return f"```console\n{output.getvalue().rstrip()}\n```\n" + "".join(map(embed_picture, pictures))
-        text = f"\n```text title=\"Output\"\n{output.getvalue().rstrip()}\n```\n" if output.getvalue() else ""
+        text = f'\n```text title="Output"\n{output.getvalue().rstrip()}\n```\n' if output.getvalue() else ""
         return found[0] + text + "".join(map(embed_picture, pictures))
 
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+    with tempfile.TemporaryDirectory() as folder, chdir(folder), patch.dict(os.environ, COLUMNS="100"):
         prepare_session()
         return FENCE.sub(show, markdown)
 
@@ -84,23 +86,22 @@ def execute_block(language: str, code: str, name: str, scope: dict[str, Any], ou
 
 
 def prepare_session() -> None:
-    """The same start for every page: no screen, no random seed left over, one width for all output."""
+    """The same start for every page: no screen, and no random stream left over from another one."""
     import matplotlib
     import torch
 
     matplotlib.use("Agg")
     torch.manual_seed(0)
-    os.environ["COLUMNS"] = "100"
 
 
 @contextmanager
 def capture_output() -> Iterator[io.StringIO]:
     """What is printed, and what is warned about, as a terminal would show it."""
     output = io.StringIO()
-    with redirect_stdout(output), warnings.catch_warnings(record=True) as caught:
+    with redirect_stdout(output), warnings.catch_warnings():
         warnings.simplefilter("always")
+        warnings.showwarning = lambda message, category, *_: output.write(f"{category.__name__}: {message}\n")
         yield output
-    output.write("".join(f"{warned.category.__name__}: {warned.message}\n" for warned in caught))
 
 
 def embed_picture(path: Path) -> str:
