@@ -107,4 +107,4 @@ def capture_output() -> Iterator[io.StringIO]:
 def embed_picture(path: Path) -> str:
     """A picture inside the page, so that nothing else has to be kept."""
     data = base64.b64encode(path.read_bytes()).decode()
-    return f'\n<img alt="{path.stem}, the picture that this code draws" src="data:{MEDIA[path.suffix]};base64,{data}">\n'
+    return f'\n<img alt="the picture {path.name} that this code draws" src="data:{MEDIA[path.suffix]};base64,{data}">\n'

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from PIL import Image
+
 from prunefield.lab.store import Store
 from prunefield.report.ledger import Finding, find_items, read_finding
 from prunefield.report.publishing import find_published
