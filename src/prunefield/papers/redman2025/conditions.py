@@ -90,7 +90,10 @@ def vary_nothing(table: Frame) -> Frame:
 
 
 class Conditions(Item):
-    """Widths under IMP, one-shot and random pruning on crops of photographs, one setting changed at a time."""
+    """Widths under IMP, one-shot and random pruning on crops of photographs, one setting changed at a time.
+
+    The settings are those of the paper (redman2025, Table S1 and App. C.2).
+    """
 
     title = "When does iterative pruning make local receptive fields?"
     size = (8, 8.5)
