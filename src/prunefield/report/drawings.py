@@ -72,7 +72,7 @@ def write_caption(finding: Finding) -> str:
     seeds = ", ".join(map(str, list_seeds(finding))) or "none"
     rows, runs = len(finding.table), len(finding.results)
     return (
-        f"{finding.name}. {finding.item.title}. {finding.scale} scale; seeds: {seeds}; n = {rows:,} rows from "
+        f"{finding.name}. {finding.item.title}{'' if finding.item.title.endswith('?') else '.'} {finding.scale} scale; seeds: {seeds}; n = {rows:,} rows from "
         f"{runs:,} runs. prunefield {prunefield.__version__}, digest {finding.digest[:12]}."
     )
 

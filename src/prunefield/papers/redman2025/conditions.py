@@ -177,5 +177,4 @@ class Conditions(Item):
             panel.axhline(place - 0.5, color=GREY, linewidth=0.4)
         panel.set_yticks(range(len(names)), [": ".join(filter(None, name)) for name in names])
         panel.set(ylim=(len(names) - 0.5, -0.5), xlabel="last width σx (pixels)")
-        panel.set_xlim(left=0)
         figure.legend(*panel.get_legend_handles_labels(), loc="outside upper center", ncols=4)
