@@ -99,7 +99,7 @@ def api(tmp_path_factory):
     quick = {**os.environ, "PRUNEFIELD_DOCS": "quick"}  # the code is run above
     answer = subprocess.run(command, cwd=ROOT, env=quick, capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stderr
-    return (site / "api" / "index.html").read_text()
+    return (site / "api.html").read_text()
 
 
 def test_doctests_are_shown_as_code(api):
