@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stdout
 from html import unescape
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 from unittest.mock import patch
 
@@ -24,6 +25,7 @@ ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```(python|console)\n(.*?)^```$\n?", re.DOTALL | re.MULTILINE)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 SHOWN = {"span": "inline", "div": "block"}
+WIDTH = 100  # of what is printed
 MEDIA = {".svg": "image/svg+xml", ".png": "image/png"}
 
 
@@ -55,12 +57,13 @@ def show_outputs(markdown: str, name: str) -> str:
             except (Exception, SystemExit) as error:
                 raise RuntimeError(f"{name}: {type(error).__name__}: {error}, in the block\n{found[2]}") from error
         pictures = sorted(path for path in set(Path().iterdir()) - before if path.suffix in MEDIA)
+        printed = "\n".join(map(fold_line, output.getvalue().rstrip().splitlines()))
         if found[1] == "console":
-            return f"```console\n{output.getvalue().rstrip()}\n```\n" + "".join(map(embed_picture, pictures))
-        text = f'\n```text title="Output"\n{output.getvalue().rstrip()}\n```\n' if output.getvalue() else ""
+            return f"```console\n{printed}\n```\n" + "".join(map(embed_picture, pictures))
+        text = f'\n```text title="Output"\n{printed}\n```\n' if printed else ""
         return found[0] + text + "".join(map(embed_picture, pictures))
 
-    with tempfile.TemporaryDirectory() as folder, chdir(folder), patch.dict(os.environ, COLUMNS="100"):
+    with tempfile.TemporaryDirectory() as folder, chdir(folder), patch.dict(os.environ, COLUMNS=str(WIDTH)):
         prepare_session()
         return FENCE.sub(show, markdown)
 
@@ -102,6 +105,11 @@ def capture_output() -> Iterator[io.StringIO]:
         warnings.simplefilter("always")
         warnings.showwarning = lambda message, category, *_: output.write(f"{category.__name__}: {message}\n")
         yield output
+
+
+def fold_line(line: str) -> str:
+    """A long sentence in several lines; a row of a table, which has columns, as it is."""
+    return line if len(line) <= WIDTH or "  " in line.strip() else fill(line, WIDTH, subsequent_indent="    ")
 
 
 def embed_picture(path: Path) -> str:
