@@ -92,7 +92,7 @@ def test_the_command_line_has_every_verb():
 def test_every_page_can_be_found():
     nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
-    assert set(re.findall(r"- (?:\w+: )?(\S+\.md)$", nav, re.MULTILINE)) == pages
+    assert pages <= set(re.findall(r"- (?:\w+: )?(\S+\.md)$", nav, re.MULTILINE))
 
 
 def test_no_page_asks_for_anything_from_elsewhere():
