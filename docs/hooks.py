@@ -1,9 +1,10 @@
 """Runs the code of the documentation while it is built, shows what it prints, and turns formulas into MathML.
 
 In a page a fence `python` is executed, all fences of a page in one namespace and one empty folder, and in a fence
-`console` every line `$ prunefield …`. What they print and the pictures they write are shown below. A fence of another
-language (`py`, `sh`, `toml`) is only shown. Code that fails stops the build. Formulas between dollars become MathML,
-which browsers show without a script. With PRUNEFIELD_DOCS=quick nothing is executed.
+`console` every line `$ prunefield …`. What they print and the pictures they write are shown below. A fence `toml` whose
+first line is `# NAME.toml` is written to that file. A fence of another language (`py`, `sh`) is only shown. Code that
+fails stops the build. Formulas between dollars become MathML, which browsers show without a script. With
+PRUNEFIELD_DOCS=quick nothing is executed.
 """
 
 import base64
@@ -22,7 +23,7 @@ from typing import Any
 from unittest.mock import patch
 
 ROOT = Path(__file__).parent.parent
-FENCE = re.compile(r"^```(python|console)\n(.*?)^```$\n?", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```(python|console|toml(?=\n# \S+\.toml\n))\n(.*?)^```$\n?", re.DOTALL | re.MULTILINE)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 SHOWN = {"span": "inline", "div": "block"}
 WIDTH = 100  # of what is printed
@@ -69,7 +70,10 @@ def show_outputs(markdown: str, name: str) -> str:
 
 
 def execute_block(language: str, code: str, name: str, scope: dict[str, Any], output: io.StringIO) -> None:
-    """Python in its namespace, or the commands of a console with their prompts."""
+    """Python in its namespace, the commands of a console with their prompts, or a file."""
+    if language == "toml":
+        Path(code.split()[1]).write_text(code)
+        return
     if language == "python":
         exec(compile(code, name, "exec"), scope)
         return
