@@ -19,7 +19,7 @@ PDF files are put in last, as far as there is room: `prunefield reproduce` write
 """
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import Any
 
 import prunefield
 from prunefield.core.files import write_whole
+from prunefield.engines import Engine, Outcome
 from prunefield.lab.store import Store
 from prunefield.report.ledger import Finding
 from prunefield.report.page.contents import describe_figure, describe_item, list_papers, summarise_versions
@@ -42,12 +43,14 @@ SCRIPTS = (
     "store", "main",
 )  # fmt: skip
 STYLES = ("colours", "page", "parts", "explorers")
+Explored = dict[str, tuple[dict[str, Any], dict[str, Any]]]  # by explorer: what is listed, and its islands
 EXPLORERS = {"fields": describe_fields, "dynamics": describe_dynamics, "pruning": describe_prunings}
 
 
-def write_page(found: Collected, store: Store, path: Path) -> Path:
+def write_page(found: Collected, store: Store, path: Path, *, engine: Engine | None = None) -> Path:
     """Writes the page of what was found in a store."""
-    write_whole(path, render_page(found.findings, store, missing=found.missing, problems=found.problems).encode())
+    page = render_page(found.findings, store, missing=found.missing, problems=found.problems, engine=engine)
+    write_whole(path, page.encode())
     return path
 
 
@@ -57,9 +60,11 @@ def render_page(
     *,
     missing: Sequence[Mapping[str, Any]] = (),
     problems: Mapping[str, str] | None = None,
+    engine: Engine | None = None,
 ) -> str:
-    """The page as text."""
+    """The page as text; the data of the explorers are collected by processes of the engine, if there is one."""
     problems, islands, items = dict(problems or {}), {}, []
+    explore = _explore_store(store, engine)
     for finding in findings:
         try:
             item, figure = describe_item(finding), describe_figure(finding, store)
@@ -69,8 +74,8 @@ def render_page(
             items.append(item)
             islands[f"item/{finding.name}"] = figure
     summaries = {}
-    for name, describe in EXPLORERS.items():
-        summaries[name], more = describe(store)
+    for name, (summary, more) in explore().items():
+        summaries[name] = summary
         islands |= more
     pdfs = {name: island.pop("pdf") for name, island in islands.items() if "pdf" in island}
     packed = {name: pack_island(island) for name, island in islands.items()}
@@ -86,6 +91,29 @@ def render_page(
         "made": summarise_versions(store.folder(run).table("made") for found in findings for run in found.results),
     }
     return _fill_template(pack_island(index), packed)
+
+
+def _explore_store(store: Store, engine: Engine | None) -> Callable[[], Explored]:
+    """Lets processes of an engine collect the data of the explorers; the result waits for them.
+
+    What a process could not do, and everything if there is no engine, is done here.
+    """
+    work = [(str(store.root.resolve()), name) for name in EXPLORERS]
+    outcomes = iter(()) if engine is None else engine.map(describe_explorer, work)
+    first = next(outcomes, None)  # the processes begin
+
+    def finish() -> Explored:
+        ended = [outcome for outcome in (first, *outcomes) if isinstance(outcome, Outcome) and outcome.error is None]
+        found = {work[outcome.index][1]: outcome.value for outcome in ended}
+        return {name: found.get(name) or describe(store) for name, describe in EXPLORERS.items()}
+
+    return finish
+
+
+def describe_explorer(work: tuple[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The data of an explorer of a store."""
+    root, name = work
+    return EXPLORERS[name](Store(root))
 
 
 def _pack_pdfs(pdfs: Mapping[str, bytes], spare: int) -> dict[str, str]:
