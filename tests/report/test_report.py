@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from prunefield.core.names import modules
+from prunefield.lab.listing import read_owners, write_owner
 from prunefield.lab.store import Store
 from prunefield.report.item_files import read_item_files, write_item_files
 from prunefield.report.ledger import find_items, read_finding
@@ -118,7 +119,9 @@ def test_nothing_is_drawn_twice(findings, tmp_path, monkeypatch):
     """Files are read again as long as they are whole and the results and the code behind them are the same."""
     finding, store = findings[0], Store(tmp_path)
     assert read_item_files(finding, store) is None
+    write_owner(store.root, finding.name, finding.scale, ["run"])
     _, figure, _ = write_item_files(finding, store)
+    assert read_owners(store.root) == {"run": [finding.name]}
     files = read_item_files(finding, store)
     assert files is not None
     assert files.contents["svg"] == figure.read_bytes()

@@ -1,7 +1,7 @@
 """The files of an item in a store: table, figure, and what they were made from, so that nothing is drawn twice.
 
     items/PAPER/ITEM-SCALE.csv, .svg, .pdf   the table and the figure
-    items/PAPER/ITEM-SCALE.json              their checksums, a text that stands for the figure, and the stamp
+    items/PAPER/ITEM-SCALE.drawn.json        their checksums, a text that stands for the figure, and the stamp
 
 The stamp is a hash of the results, of prunefield's own source files and of the versions of what draws: as long as it is
 the same, the files are read instead of made again.
@@ -22,7 +22,7 @@ from prunefield.lab.store import Store
 from prunefield.report.drawings import describe_drawing, encode_captioned, format_csv, write_caption
 from prunefield.report.ledger import Finding
 
-SUFFIXES = ("csv", "svg", "pdf")
+SUFFIXES, MARK = ("csv", "svg", "pdf"), "drawn.json"
 
 
 class ItemFiles(NamedTuple):
@@ -45,12 +45,12 @@ def write_item_files(finding: Finding, store: Store) -> list[Path]:
     places = _locate_files(finding, store)
     if read_item_files(finding, store) is None:
         files = make_item_files(finding)
-        make_folder(places["json"].parent, chosen_by="--store")
+        make_folder(places[MARK].parent, chosen_by="--store")
         for suffix, data in files.contents.items():
             write_whole(places[suffix], data, chosen_by="--store")
         sums = {suffix: checksum(data) for suffix, data in files.contents.items()}
         mark = {"stamp": stamp_finding(finding), **files.about, "files": sums}
-        write_whole(places["json"], encode_table(mark), chosen_by="--store")
+        write_whole(places[MARK], encode_table(mark), chosen_by="--store")
     return [places[suffix] for suffix in SUFFIXES]
 
 
@@ -58,7 +58,7 @@ def read_item_files(finding: Finding, store: Store) -> ItemFiles | None:
     """The files of an item; None if they are missing, damaged, or were made from other results or by other code."""
     places = _locate_files(finding, store)
     try:
-        mark = read_table(places["json"], default={})
+        mark = read_table(places[MARK], default={})
         if mark.get("stamp") != stamp_finding(finding):
             return None
         contents = {suffix: places[suffix].read_bytes() for suffix in SUFFIXES}
@@ -71,7 +71,7 @@ def read_item_files(finding: Finding, store: Store) -> ItemFiles | None:
 
 def _locate_files(finding: Finding, store: Store) -> dict[str, Path]:
     path = store.root / "items" / f"{finding.name}-{finding.scale}"
-    return {suffix: path.with_name(f"{path.name}.{suffix}") for suffix in (*SUFFIXES, "json")}
+    return {suffix: path.with_name(f"{path.name}.{suffix}") for suffix in (*SUFFIXES, MARK)}
 
 
 def stamp_finding(finding: Finding) -> str:
