@@ -110,8 +110,9 @@ def _render_output(output: dict[str, Any]) -> str:
     if "image/png" in data:
         return f'<img alt="what plot() draws" src="data:image/png;base64,{data["image/png"]}">'
     if "text/html" in data:
-        lines = (line.strip() for line in "".join(data["text/html"]).splitlines())
-        return f'<div class="output" style="overflow-x: auto">{"".join(lines)}</div>'
+        html = "".join(line.strip() for line in "".join(data["text/html"]).splitlines())
+        styled = re.sub("<(table|tr) [^>]*>", "<\\1>", html)  # as the other tables of the site
+        return f"<div>{styled}</div>"
     return f"```text\n{''.join(data['text/plain'])}\n```"
 
 

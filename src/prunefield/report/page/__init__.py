@@ -36,8 +36,9 @@ from prunefield.report.page.fields import describe_fields
 from prunefield.report.page.gaps import Collected, describe_store, explain_problem
 from prunefield.report.page.packing import pack_island
 from prunefield.report.page.prunings import describe_prunings
+from prunefield.report.page.room import drop_runs, pack_pdfs
 
-LARGEST = 7_500_000  # bytes of a page
+LARGEST = 7_000_000  # bytes of all islands but that of the claims: with it and the script less than 8 MB
 SCRIPTS = (
     "elements", "islands", "charts", "address", "verdicts", "items", "ledger", "fields", "unit", "dynamics", "pruning",
     "store", "main",
@@ -79,7 +80,8 @@ def render_page(
         islands |= more
     pdfs = {name: island.pop("pdf") for name, island in islands.items() if "pdf" in island}
     packed = {name: pack_island(island) for name, island in islands.items()}
-    packed |= _pack_pdfs(pdfs, LARGEST - sum(map(len, packed.values())))
+    drop_runs(packed, summaries, LARGEST)
+    packed |= pack_pdfs(pdfs, LARGEST - sum(map(len, packed.values())))
     index = {
         "version": prunefield.__version__,
         "papers": list_papers([*(item["name"] for item in items), *(gap["name"] for gap in missing), *problems]),
@@ -114,17 +116,6 @@ def describe_explorer(work: tuple[str, str]) -> tuple[dict[str, Any], dict[str, 
     """The data of an explorer of a store."""
     root, name = work
     return EXPLORERS[name](Store(root))
-
-
-def _pack_pdfs(pdfs: Mapping[str, bytes], spare: int) -> dict[str, str]:
-    """The PDF files for which there is room, small ones first."""
-    packed = {}
-    for name, pdf in sorted(pdfs.items(), key=lambda pair: len(pair[1])):
-        text = pack_island({"pdf": pdf})
-        spare -= len(text)
-        if spare >= 0:
-            packed[name.replace("item/", "pdf/", 1)] = text
-    return packed
 
 
 def _fill_template(index: str, islands: Mapping[str, str]) -> str:
