@@ -90,7 +90,10 @@ def vary_nothing(table: Frame) -> Frame:
 
 
 class Conditions(Item):
-    """Widths under IMP, one-shot and random pruning on crops of photographs, one setting changed at a time."""
+    """Widths under IMP, one-shot and random pruning on crops of photographs, one setting changed at a time.
+
+    The settings are those of the paper (redman2025, Table S1 and App. C.2).
+    """
 
     title = "When does iterative pruning make local receptive fields?"
     size = (8, 8.5)
@@ -174,5 +177,4 @@ class Conditions(Item):
             panel.axhline(place - 0.5, color=GREY, linewidth=0.4)
         panel.set_yticks(range(len(names)), [": ".join(filter(None, name)) for name in names])
         panel.set(ylim=(len(names) - 0.5, -0.5), xlabel="last width σx (pixels)")
-        panel.set_xlim(left=0)
         figure.legend(*panel.get_legend_handles_labels(), loc="outside upper center", ncols=4)
