@@ -30,7 +30,8 @@ class RunLog:
     def write(self, values: Mapping[str, Value]) -> None:
         """Passes the numbers of a record on."""
         if (journal := self.journal) is not None:
-            step, self.next = choose_step(values, self.next), self.next + 1
+            step = choose_step(values, self.next)
+            self.next = step + 1
             self._try(lambda: journal.write(step, pick_numbers(values)))
 
     def close(self) -> None:
@@ -59,14 +60,14 @@ def pick_numbers(values: Mapping[str, Value]) -> dict[str, float]:
     return {name: value for name, value in numbers.items() if math.isfinite(value)}
 
 
-def choose_step(values: Mapping[str, Value], count: int) -> int:
-    """The step of a record: its own `step`, or else the number of records before it.
+def choose_step(values: Mapping[str, Value], least: int) -> int:
+    """The step of a record: its own `step` if that is at least `least`, the one after the last, or else `least`.
 
-    >>> choose_step({"step": 100, "loss": 0.5}, 1), choose_step({"accuracy": 0.5}, 1)
-    (100, 1)
+    >>> choose_step({"step": 100, "loss": 0.5}, 1), choose_step({"accuracy": 0.5}, 1), choose_step({"step": 0}, 3)
+    (100, 1, 3)
     """
     step = values.get("step")
-    return step if isinstance(step, int) and not isinstance(step, bool) and step >= 0 else count
+    return max(step, least) if isinstance(step, int) else least
 
 
 def log_stored(logger: Logger | None, run: Run, folder: Folder) -> list[str]:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,8 +22,7 @@ class Wandb(Logger):
     project: str = Field(default="prunefield", min_length=1, description="the project that they are synced to")
 
     def open(self, folder: Path, run: str, settings: Mapping[str, Any]) -> Journal:
-        import wandb  # pyright: ignore[reportMissingImports] - an extra
-
+        wandb: Any = import_module("wandb")
         folder.mkdir(parents=True, exist_ok=True)  # otherwise W&B takes a temporary one
         for old in list_offline_runs(folder, run):
             shutil.rmtree(old)
