@@ -38,7 +38,7 @@ from prunefield.report.page.packing import pack_island
 from prunefield.report.page.prunings import describe_prunings
 from prunefield.report.page.room import drop_runs, pack_pdfs
 
-LARGEST = 7_000_000  # bytes of all islands but that of the claims: with it and the script less than 8 MB
+LARGEST = 7_400_000  # bytes of all islands but that of the claims: with it and the script less than 8 MB
 SCRIPTS = (
     "elements", "islands", "charts", "address", "verdicts", "items", "ledger", "fields", "unit", "dynamics", "pruning",
     "store", "main",
