@@ -7,6 +7,7 @@ import pytest
 from toy import Toy
 
 from prunefield.core.errors import UsageError
+from prunefield.engines import Outcome
 from prunefield.engines.local import Local
 from prunefield.lab.execution import carry_out, obtain
 from prunefield.lab.journals import RunLog
@@ -75,14 +76,26 @@ def test_a_run_that_is_resumed_has_every_step_once(tmp_path):
     assert [step for step, _ in read_lines(tmp_path)] == [0, 1, 2, 3, 4]
 
 
-def test_a_logger_that_fails_is_reported_once_and_does_no_harm(tmp_path):
-    store, lines = Store(tmp_path), []
-    with pytest.warns(UserWarning, match=r"is not logged to .*its result is not affected \(OSError: no space left"):
-        result = obtain(store, RUN, log=Broken())
+class Here(Local):
+    """An engine of this process, which knows the loggers of this file."""
+
+    def map(self, work, items):
+        for index, item in enumerate(items):
+            yield Outcome(index, work(item))
+
+
+def test_a_logger_that_fails_does_no_harm(tmp_path):
+    with pytest.warns(UserWarning, match=r"is not logged to .*; its result is not affected \(OSError: no space left"):
+        result = obtain(Store(tmp_path / "logged"), RUN, log=Broken())
     assert result.digest == obtain(Store(tmp_path / "plain"), RUN).digest
-    assert carry_out(store, [RUN, Toy(seed=4)], Local(jobs=1), report=lines.append) == {}
-    log = RunLog(Broken().place(tmp_path), RUN, [{"loss": 1.0}] * 3)
-    assert len(log.problems) == 1
+
+
+def test_a_logger_that_fails_often_is_reported_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(Logger, "parse", lambda value: Broken.model_validate({"folder": tmp_path / "logs"}))
+    lines = []
+    assert carry_out(Store(tmp_path), [RUN, Toy(seed=4)], Here(), report=lines.append, log="broken") == {}
+    assert len(lines) == 1
+    assert lines[0].endswith("(and 1 more)")
 
 
 @pytest.mark.parametrize("logger", [Tensorboard, Wandb])
