@@ -12,7 +12,8 @@ from prunefield.measures.localisation import compute_ipr
 from prunefield.runs import Record, Run, State
 from prunefield.runs.committee import Committee
 from prunefield.tasks import Discrimination
-from prunefield.theory.committee_flow import compute_committee_velocity, integrate_committee
+from prunefield.theory.committee_flow import compute_committee_velocity
+from prunefield.theory.flow import integrate_velocity
 
 LEG = 10.0  # units of time between two safe points, for each hidden unit
 
@@ -55,7 +56,7 @@ class CommitteeFlow(Run):
         while (now := state.values["time"]) < self.time:
             then = min(self.time, now + LEG * self.hidden)
             w = state.tensors["weights"]
-            state.tensors["weights"] = integrate_committee(w, [now, then], change, tolerance=self.tolerance)[-1]
+            state.tensors["weights"] = integrate_velocity(w, [now, then], change, tolerance=self.tolerance)[-1]
             state.values["time"], state.done = then, then / self.time
             yield self._record(state) if then == self.time else None
 

@@ -8,13 +8,10 @@ right as Eq. 5 is: early, and for many sites.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-import numpy as np
 import torch
 from torch import Tensor
-
-from prunefield.core.errors import RunError
 
 
 def project_orthants(w: Tensor, covariance: Tensor) -> Tensor:
@@ -47,19 +44,3 @@ def compute_committee_velocity(
         return (drive - w @ short - pull) / 2
     units = w.shape[-2]
     return (drive / 2 - (project_orthants(w, short) + project_orthants(w, long)) / units) / units
-
-
-def integrate_committee(
-    start: Tensor, times: Sequence[float], velocity: Callable[[Tensor], Tensor], *, tolerance: float = 1e-6
-) -> Tensor:
-    """The weights at `times`, the first of which is the time of `start`, shape (times, *start.shape)."""
-    from scipy.integrate import solve_ivp
-
-    def change(_: float, flat: np.ndarray) -> np.ndarray:
-        return velocity(torch.from_numpy(flat).view_as(start)).flatten().numpy()
-
-    span, first = (times[0], times[-1]), start.to(torch.float64).flatten().numpy()
-    found = solve_ivp(change, span, first, "DOP853", t_eval=list(times), rtol=tolerance, atol=tolerance * 1e-3)
-    if not found.success:
-        raise RunError(f"the flow could not be integrated beyond t = {found.t[-1]:g}: {found.message}")
-    return torch.from_numpy(found.y.T.copy()).view(len(times), *start.shape)
