@@ -9,6 +9,7 @@ import torch
 from matplotlib.figure import Figure
 from pandas import DataFrame
 from scipy.stats import mannwhitneyu
+from torch.nn import functional
 
 from prunefield.core.figures import letter_panels
 from prunefield.measures.localisation import compute_ipr, locate_peak, measure_ring_distance
@@ -42,25 +43,28 @@ def find_nearest(peaks: torch.Tensor, size: int) -> torch.Tensor:
     return gaps.masked_fill(torch.eye(peaks.shape[1], dtype=torch.bool), size).flatten(1).amin(1)
 
 
-def tabulate_networks(run: Committee | CommitteeFlow, result: Result) -> Iterator[dict[str, Any]]:
-    """One row for each network: how local its units are, and how near each other."""
-    w = result.records[-1].tensors["weights"].to(torch.float64)
-    source = TOGETHER if isinstance(run, Committee) else FLOW if run.together else ALONE
-    norms = w.norm(dim=-1)
-    return list_fields(
-        {"source": source, "units": run.hidden, "size": run.task.sites},
-        net=torch.arange(run.inits),
-        nearest=find_nearest(locate_peak(w), run.task.sites),
-        ipr_n=(compute_ipr(w) * run.task.sites).median(-1).values,
-        shared=w.sum(1).abs().sum(-1) / w.abs().sum((1, 2)),
-        smallest=norms.amin(-1) / norms.amax(-1),
-    )
+def average_cosines(fields: torch.Tensor) -> torch.Tensor:
+    """The mean cosine of the angle between two units of each network, of fields (nets, units, sites), shape (nets,).
+
+    >>> average_cosines(torch.tensor([[[1.0, 0.0], [0.0, 2.0], [-1.0, 0.0]]])).round(decimals=4).tolist()
+    [-0.3333]
+    """
+    unit, count = functional.normalize(fields, dim=-1), fields.shape[1]
+    return (unit.sum(1).square().sum(-1) - count) / max(1, count * (count - 1))
+
+
+def name_source(run: Committee | CommitteeFlow) -> str:
+    return TOGETHER if isinstance(run, Committee) else FLOW if run.together else ALONE
+
+
+def read_weights(result: Result) -> torch.Tensor:
+    return result.records[-1].tensors["weights"].to(torch.float64)
 
 
 class Tiling(Item):
     """Our own question about lufkin2024, §5: units of a committee together and alone, simulated and by a flow."""
 
-    title = "Units of a committee: do they repel each other and tile the ring?"
+    title = "Units of a committee: distances and angles between them"
     size = (11, 6.4)
     open_choices = (
         "This item is not in the paper. §5 says that interactions between neurons seem to play no significant role in "
@@ -71,7 +75,10 @@ class Tiling(Item):
         "(theory/committee_flow.py); 'each alone' integrates Eq. 5 for every unit from the same initial weights",
         "criteria, set before anything was run: 'no significant role' is a median IPR × N within a quarter of that of "
         "units alone; 'repel' a one-sided rank test at 5 % of the smallest distance between two peaks in a network "
-        "against units alone; the flow agrees if its median smallest distance is within 2 sites of the simulated one",
+        "against units alone",
+        "added after these results, which had shown pairs of opposite sign at one site: the angles between units "
+        "(criterion: mean cosines within 0.1 of −1/(K − 1), whose fields sum to zero), and whether the flow predicts "
+        "the simulated fields unit by unit (rank test at 5 % against those of the next network)",
         "the networks of a run see the same batches, so they are not fully independent",
     )
 
@@ -89,16 +96,34 @@ class Tiling(Item):
         return runs
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return gather(results, tabulate_networks, (Committee, CommitteeFlow))
+        """One row for each network; `alike` is the median cosine of its units and those of the flow."""
+        runs = [run for run in results if isinstance(run, Committee | CommitteeFlow)]
+        places = {(name_source(run), run.hidden): read_weights(results[run]) for run in runs}
+
+        def describe_networks(run: Committee | CommitteeFlow, result: Result) -> Iterator[dict[str, Any]]:
+            w = read_weights(result)
+            flow = places.get((FLOW, run.hidden), w) if isinstance(run, Committee) else w
+            return list_fields(
+                {"source": name_source(run), "units": run.hidden, "size": run.task.sites},
+                net=torch.arange(run.inits),
+                nearest=find_nearest(locate_peak(w), run.task.sites),
+                ipr_n=(compute_ipr(w) * run.task.sites).median(-1).values,
+                cosine=average_cosines(w),
+                alike=functional.cosine_similarity(w, flow, dim=-1).median(-1).values,
+                alike_other=functional.cosine_similarity(w, flow.roll(1, 0), dim=-1).median(-1).values,
+            )
+
+        return gather(results, describe_networks, (Committee, CommitteeFlow))
 
     def ideal(self) -> Frame:
-        """Units together are as local as alone, but never closer to each other than a quarter of the ring."""
+        """Units together are as local as alone, far from each other and from the same direction."""
         found = []
         for units, source, net in product(UNITS, (TOGETHER, FLOW, ALONE), range(20)):
-            nearest = net % 10 if source == ALONE else 9 + net % 3
-            found.append({"units": units, "source": source, "net": net, "nearest": nearest, "shared": 1.0})
-        found += [{"units": 1, "source": TOGETHER, "net": net, "nearest": SITES, "shared": 1.0} for net in range(20)]
-        return DataFrame(found).assign(size=SITES, ipr_n=14.0, smallest=0.9)
+            known = {"units": units, "source": source, "net": net}
+            far = {"nearest": net % 10, "cosine": 0.0} if source == ALONE else {"nearest": 9 + net % 3}
+            found.append({"cosine": -1 / (units - 1)} | known | far)
+        found += [{"units": 1, "source": TOGETHER, "net": net, "nearest": SITES, "cosine": 0.0} for net in range(20)]
+        return DataFrame(found).assign(size=SITES, ipr_n=14.0, alike=0.9, alike_other=0.0)
 
     @claim(
         "Interactions between units do not change how local they are (K = {units})",
@@ -119,7 +144,7 @@ class Tiling(Item):
         return judge(all(good), f"median IPR·N: {'; '.join(seen)}", len(rows(table, units=units, source=TOGETHER)))
 
     @claim(
-        "Units of a committee repel each other ({source}, K = {units})",
+        "The peaks of a committee repel each other ({source}, K = {units})",
         at="our question",
         expect="two peaks are farther apart than those of units that learn alone (rank test, 5 %)",
         null=replace_rows({"source": (TOGETHER, FLOW)}, by={"source": ALONE}),
@@ -129,24 +154,41 @@ class Tiling(Item):
     def repel(table: Frame, units: int, source: str) -> Verdict:
         ours, alone = (numbers(rows(table, units=units, source=name), "nearest") for name in (source, ALONE))
         chance = float(mannwhitneyu(ours, alone, alternative="greater").pvalue)
-        seen = f"smallest distance of two peaks: median {np.median(ours):g} sites, alone {np.median(alone):g} (rank "
+        seen = f"smallest distance of two peaks: median {np.median(ours):g}, alone {np.median(alone):g} (rank "
         return judge(chance < 0.05, f"{seen}test: p = {chance:.2g})", len(ours) + len(alone))
 
     @claim(
-        "The flow with pairs predicts how far apart they end (K = {units})",
+        "They point away from each other (K = {units})",
         at="our question",
-        expect="a median smallest distance within 2 sites of the simulated one",
-        null=lambda table: table.assign(nearest=table["nearest"].where(table["source"] != FLOW, 0)),
+        expect="fields that sum to zero: a mean cosine of −1/(K − 1) in simulation and flow (criterion: within 0.1)",
+        null=replace_rows({"source": (TOGETHER, FLOW)}, by={"source": ALONE}),
+        decided_at="laptop",
+        each=[{"units": units} for units in UNITS],
+    )
+    def opposed(table: Frame, units: int) -> Verdict:
+        medians = {source: rows(table, units=units, source=source)["cosine"].median() for source in COLOURS}
+        seen = ", ".join(f"{source} {value:+.2f}" for source, value in medians.items())
+        good = all(abs(medians[source] + 1 / (units - 1)) <= 0.1 for source in (TOGETHER, FLOW))
+        note = "The classes do not depend on the sign of x, and the part of ŷ that does is ½ Σ wₖ·x/K."
+        return judge(good, f"median of the mean cosines: {seen}", len(rows(table, units=units, source=TOGETHER)), note)
+
+    @claim(
+        "The flow with pairs predicts the fields, unit by unit (K = {units})",
+        at="our question",
+        expect="more like the simulated fields than those of the next network are (rank test, 5 %)",
+        null=lambda table: table.assign(alike=table["alike_other"]),
         decided_at="laptop",
         each=[{"units": units} for units in UNITS],
     )
     def predicted(table: Frame, units: int) -> Verdict:
-        seen, flow = (numbers(rows(table, units=units, source=source), "nearest") for source in (TOGETHER, FLOW))
-        low, high = np.median(seen), np.median(flow)
-        return judge(abs(low - high) <= 2, f"medians: simulated {low:g}, flow {high:g} sites", len(seen) + len(flow))
+        found = rows(table, units=units, source=TOGETHER)
+        ours, other = numbers(found, "alike"), numbers(found, "alike_other")
+        chance = float(mannwhitneyu(ours, other, alternative="greater").pvalue)
+        seen = f"median cosine {np.median(ours):.2f}, with the next network {np.median(other):.2f} (rank test: p = "
+        return judge(chance < 0.05, f"{seen}{chance:.2g})", len(found))
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
-        """The first network of each kind, and the distances of all of them."""
+        """The first network of each kind, and distances and angles in all of them."""
         grid = figure.subplots(len(UNITS), len(COLOURS) + 1, width_ratios=(1, 1, 1, 1.2))
         for row, units in zip(grid, UNITS, strict=True):
             runs = [run for run in results if isinstance(run, Committee | CommitteeFlow) and run.hidden == units]
@@ -156,13 +198,14 @@ class Tiling(Item):
                     axes.plot(field, color=colour)
                 axes.set_title(title)
                 axes.axhline(0, color=GREY, linewidth=0.5)
-            for source, colour in COLOURS.items():
-                values = np.sort(numbers(rows(table, units=units, source=source), "nearest"))
-                row[-1].step(values, np.arange(1, len(values) + 1) / len(values), color=colour, label=source)
-            row[-1].axvline(SITES / units, color=GREY, linestyle=":", label="even spacing")
-            row[-1].set(ylabel="share of networks", ylim=(0, 1.02), title="nearest two peaks")
+            for (source, colour), mark in zip(COLOURS.items(), ("o", "+", "x"), strict=True):
+                found = rows(table, units=units, source=source)
+                look = {"color": colour, "label": source, "fillstyle": "none"}
+                row[-1].plot(found["cosine"], found["nearest"], mark, **look)
+            row[-1].axvline(-1 / (units - 1), color=GREY, linestyle=":", label="fields that sum to zero")
+            row[-1].set(ylabel="nearest two peaks, in sites", xlim=(-1.05, 1.05), title="all networks")
             row[0].set_ylabel("weight")
         for axes in grid[-1]:
-            axes.set_xlabel("distance in sites" if axes is grid[-1, -1] else "site i")
-        grid[0, -1].legend()
+            axes.set_xlabel("mean cosine of two units" if axes is grid[-1, -1] else "site i")
+        figure.legend(*grid[0, -1].get_legend_handles_labels(), loc="outside upper right", ncols=4)
         letter_panels(list(grid.flat))
