@@ -41,10 +41,10 @@ def draw_diagram(
     _mark_images(axes, rows(table, source="images"))
     axes.axvline(0, color="white", linewidth=1, linestyle=":")
     axes.set(yscale="log", xlabel="excess kurtosis of a pixel (below 0: NLGP, above: Kur)", ylabel="ratio ξ₁/ξ₀")
-    axes.set_ylim(table["ratio"].min() * 0.97, table["ratio"].max() * 1.03)
-    axes.set_yticks((1.25, 1.5, 2, 3, 5, 8), ("1.25", "1.5", "2", "3", "5", "8"))
+    axes.set_ylim(0.97, table["ratio"].max() * 1.03)
+    axes.set_yticks((1, 1.25, 1.5, 2, 3, 5, 8), ("1", "1.25", "1.5", "2", "3", "5", "8"))
     axes.minorticks_off()
-    axes.legend(loc="upper right", frameon=True, framealpha=0.9)
+    axes.legend(loc="lower right", frameon=True, framealpha=0.9)
     axes.set_title("Where one ReLU neuron localises", fontsize="x-large", fontweight="bold")
     bar = top.colorbar(
         ScalarMappable(SCALE, SEQUENCE), ax=axes, label="width of the field, 1/IPR, as a share of all sites"
@@ -75,16 +75,16 @@ def _find_edges(centres: np.ndarray) -> np.ndarray:
 
 
 def _mark_images(axes: Axes, images: Frame) -> None:
-    for _, row in images.iterrows():
+    for number, row in images.iterrows():
+        side = -1 if number % 2 else 1  # of the star, so that names do not meet
         colour = colormaps[SEQUENCE](SCALE(1 / row["ipr_n"]))
-        axes.errorbar(row["excess"], row["ratio"], xerr=[[row["excess"] - row["low"]], [row["high"] - row["excess"]]],
-                      color="white", capsize=3, zorder=4)  # fmt: skip
+        errors = [[row["excess"] - row["low"]], [row["high"] - row["excess"]]]
+        axes.errorbar(row["excess"], row["ratio"], xerr=errors, color="white", capsize=3, zorder=4)
         axes.scatter(row["excess"], row["ratio"], marker="*", s=320, color=[colour], edgecolor="white", zorder=5)
         text = f"{row['name']} ({row['answer']})"
-        axes.annotate(
-            text, (row["excess"], row["ratio"]), xytext=(9, -4), textcoords="offset points", color="white", zorder=6,
-            fontweight="bold", path_effects=_outline(),
-        )  # fmt: skip
+        place = {"xytext": (10 * side, -4), "textcoords": "offset points", "ha": "left" if side > 0 else "right"}
+        look: dict[str, Any] = {"fontweight": "bold", "fontsize": "small", "color": "white", "zorder": 6}
+        axes.annotate(text, (row["excess"], row["ratio"]), **place, **look, path_effects=_outline())
 
 
 def _outline() -> list[Any]:
@@ -105,7 +105,7 @@ def _draw_fields(figure: Any, results: Mapping[Run, Result]) -> None:
         axes.plot(field, color=colormaps[SEQUENCE](SCALE(1 / record["ipr_n"])), linewidth=2)
         axes.axhline(0, color=GREY, linewidth=0.5)
         axes.set_title(f"{NAMES[laws]}, {record['excess']:+.1f}")
-        axes.set(xticks=[], yticks=[], ylim=(-0.3, 1.1), xlabel="site")
+        axes.set(xticks=[], yticks=[], ylim=(-1.1, 1.1), xlabel="site")
     figure.suptitle(f"fields by Eq. 5 at the ratio {ROW:g}", fontsize="medium", x=0.01, ha="left")
 
 
