@@ -62,10 +62,11 @@ def list_tasks(size: int = 40) -> Iterator[Nlgp | Kur]:
         yield from (Kur(k=k, size=size, lengthscales=lengthscales) for k in EXPONENTS)
 
 
-def list_grid(scale: Scale) -> list[Run]:
+def list_grid(scale: Scale, only: tuple[int, ...] = ()) -> list[Run]:
     """For each number of sites and each task the simulation and, from the same initial weights to the same time, Eq. 5.
 
     Batches have all translates and both signs of each example; at smoke scale they are plain, and the time is short.
+    `only` are the numbers of sites that are wanted, if not all of the scale.
     """
     runs: list[Run] = []
     if scale == "smoke":
@@ -75,7 +76,7 @@ def list_grid(scale: Scale) -> list[Run]:
                 runs.append(Neuron(lr=0.1, batch_size=400, steps=700, record_every=350, **same))
             runs.append(Flow(time=70.0, record_every=35.0, **same))
         return runs
-    for sites, inits, batch in SIZES[scale]:
+    for sites, inits, batch in (size for size in SIZES[scale] if not only or size.sites in only):
         for task in list_tasks(sites):
             same = {"task": task, "inits": inits}
             if batch and (sites == 40 or scale == "paper" or task.title in FEWER):
@@ -144,9 +145,9 @@ def find_largest(table: Frame, source: str = "simulated") -> int:
     return int(rows(table, source=source)["size"].max())
 
 
-def report_rest(table: Frame) -> str:
+def report_rest(table: Frame, size: int) -> str:
     """How many of the simulated fields have stopped changing: their IPR is within 2 % of that at half the time."""
-    fields = rows(table, source="simulated", size=find_largest(table))
+    fields = rows(table, source="simulated", size=size)
     still = (fields["ipr"] / fields["ipr_half"] - 1).abs() <= 0.02
     return f"{still.sum()} of {len(still)} simulated fields have the IPR of half the time, within 2 %."
 

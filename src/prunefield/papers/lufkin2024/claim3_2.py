@@ -19,6 +19,7 @@ from prunefield.papers.lufkin2024._kurtosis_grid import (
     find_largest,
     imagine,
     list_grid,
+    report_rest,
     shuffle,
     tabulate,
 )
@@ -155,23 +156,25 @@ class Claim3_2(Item):
         return judge(good and all(good), "; ".join(seen) or "0 pairs of sizes", max(n, 1))
 
     @claim(
-        "To a first approximation the sign of the excess kurtosis determines whether a field localises",
+        "To a first approximation the sign of the excess kurtosis determines whether a field localises ({source})",
         at="Appendix B.1; §3.2",
         expect="a threshold within 0.5 of 0, for sufficiently large N",
         null=mirror,
         decided_at="night",
+        each=[{"source": source} for source in SOURCES],
     )
-    def threshold_at_zero(table: Frame) -> Verdict:
+    def threshold_at_zero(table: Frame, source: str) -> Verdict:
         found = {
             f"{family}, {name}": find_threshold(numbers(part, "excess"), numbers(part, "mean"))
             for name, points in list_points(table).items()
-            if name.startswith("Eq. 5") or len(points) >= 10  # smoke simulates too few to say where
+            if name.startswith(source)
             for family, part in points.groupby("family")
         }
         seen = "; ".join(f"{name}: {'none' if at is None else format(at, '+.2f')}" for name, at in found.items())
         large = [at for name, at in found.items() if int(name.rpartition(" ")[2]) >= find_largest(table)]
         good = all(at is not None and abs(at) <= 0.5 for at in large)
-        return judge(good, f"excess kurtosis at which IPR·N falls through {MIDDLE:g}: {seen}", len(large))
+        note = report_rest(table, find_largest(table)) if source == "simulated" else ""
+        return judge(good, f"excess kurtosis at which IPR·N falls through {MIDDLE:g}: {seen}", len(large), note)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         sizes = sorted(table["size"].unique())

@@ -129,7 +129,7 @@ class Equation10(Item):
     @claim(
         "The covariances are summed over y = 1, …, K",
         at="Eq. 10",
-        expect="that sum balances the drive where a field keeps its size (y = K does not exist; criterion: within 10 %)",
+        expect="that sum balances the drive where fields keep their size (no class K here; criterion: within 10 %)",
         null=lambda table: table.assign(printed=2.0, balance=2.0),
         decided_at="laptop",
     )
