@@ -17,7 +17,7 @@ def test_two_classes_are_eq_5():
     task = Ising(size=10)
     w = torch.randn(4, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     sigma = [task.covariance(label) for label in range(2)]
-    expected = compute_velocity(w, *sigma, amplify_hypercube)
+    expected = compute_velocity(w, sigma[0], sigma[1], amplify_hypercube)
     assert torch.allclose(compute_class_velocity(w, sigma, amplify_hypercube), expected, atol=1e-14)
 
 

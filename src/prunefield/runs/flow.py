@@ -72,7 +72,8 @@ class Flow(Run):
     def _integrate(self, w: Tensor, times: list[float]) -> Tensor:
         covariances = [self.task.covariance(label) for label in range(self.task.classes)]
         if len(covariances) == 2:
-            return integrate_flow(w, times, *covariances, self._amplify, tolerance=self.tolerance)
+            short, long = covariances
+            return integrate_flow(w, times, short, long, self._amplify, tolerance=self.tolerance)
 
         def change(fields: Tensor) -> Tensor:
             return compute_class_velocity(fields, covariances, self._amplify)

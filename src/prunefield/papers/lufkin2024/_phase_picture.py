@@ -27,7 +27,8 @@ def draw_diagram(
     figure: Figure, table: Frame, results: Mapping[Run, Result], boundaries: Mapping[str, Frame], level: float
 ) -> None:
     """The map with the boundaries of either kind of law, simulated neurons and data sets on it; fields below it."""
-    top, below = figure.subfigures(2, 1, height_ratios=(3.3, 1))
+    parts: Any = figure.subfigures(2, 1, height_ratios=(3.3, 1))
+    top, below = parts
     axes = top.subplots()
     _paint_map(axes, table)
     for (laws, edge), line in zip(boundaries.items(), ("-", "--"), strict=True):

@@ -76,10 +76,10 @@ class Section4_4(Item):
     def explained_by_second_layer(table: Frame, hidden: int) -> Verdict:
         units = rows(table, hidden=hidden)
         outer, ipr = numbers(units, "outer"), numbers(units, "ipr_n")
-        found = spearmanr(outer, ipr, alternative="less")
-        seen = f"rank correlation {found.statistic:+.2f} (p = {found.pvalue:.2g}); |v| from {outer.min():.2f} to "
+        correlation, chance = map(float, tuple(spearmanr(outer, ipr, alternative="less")))
+        seen = f"rank correlation {correlation:+.2f} (p = {chance:.2g}); |v| from {outer.min():.2f} to "
         seen += f"{outer.max():.2f}, median {np.median(outer):.2f}"
-        return judge(found.pvalue < 0.05, seen, len(units))
+        return judge(chance < 0.05, seen, len(units))
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         for axes, hidden in zip(figure.subplots(1, len(RELUS), sharey=True), RELUS, strict=True):
