@@ -105,9 +105,9 @@ def claim(
     """Turns the check `(table) -> Verdict` below it, in the body of an item, into a claim.
 
     `each` makes one claim per case: the case fills the braces in `text`, `at` and `expect`, and the check takes it as
-    arguments; its keys `null` and `decided_at` replace those of the claim. `per={"data": names}` makes one claim per
-    data set, with the name in parentheses: its check and its null see only the rows of that data set. Where a table
-    has none, or none with the values in `needs`, there is no such claim.
+    arguments; its keys `null`, `decided_at` and `needs` replace those of the claim. `per={"data": names}` makes one
+    claim per data set, with the name in parentheses: its check and its null see only the rows of that data set. Where a
+    table has none, or none with the values in `needs`, there is no such claim.
 
     >>> import pandas
     >>> @claim("{name} is local", at="Fig. 1", expect="σ ≤ 2", null=lambda table: 9 * table, each=[{"name": "IMP"}])
@@ -120,11 +120,12 @@ def claim(
     def collect(check: Check) -> Claims:
         found = []
         for case in each or ({},):
-            words = {key: value for key, value in case.items() if key not in ("null", "decided_at")}
+            own = {"null": null, "decided_at": decided_at, "needs": needs or {}}
+            own |= {key: value for key, value in case.items() if key in own}
+            words = {key: value for key, value in case.items() if key not in own}
             texts = [part.format(**words) if words else part for part in (text, at, expect)]
             bound = partial(check, **words) if words else check
-            rest = (case.get("null", null), case.get("decided_at", decided_at))
-            found.append(Claim(texts[0], texts[1], texts[2], bound, *rest, needs or {}, highlight))
+            found.append(Claim(texts[0], texts[1], texts[2], bound, highlight=highlight, **own))
         ((column, names),) = per.items() if per else ((None, ()),)
         return Claims(_restrict(one, column, name) for one in found for name in names) if column else Claims(found)
 

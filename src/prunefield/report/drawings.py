@@ -71,8 +71,9 @@ def write_caption(finding: Finding) -> str:
     """What the figure is, in one paragraph: item, scale, seeds, number of values, version and digest."""
     seeds = ", ".join(map(str, list_seeds(finding))) or "none"
     rows, runs = len(finding.table), len(finding.results)
+    title = finding.item.title if finding.item.title.endswith("?") else f"{finding.item.title}."
     return (
-        f"{finding.name}. {finding.item.title}. {finding.scale} scale; seeds: {seeds}; n = {rows:,} rows from "
+        f"{finding.name}. {title} {finding.scale} scale; seeds: {seeds}; n = {rows:,} rows from "
         f"{runs:,} runs. prunefield {prunefield.__version__}, digest {finding.digest[:12]}."
     )
 

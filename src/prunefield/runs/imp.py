@@ -26,6 +26,7 @@ from prunefield.runs import Record, Run, State
 from prunefield.runs._rewinding import Rewinding, pack_mask
 from prunefield.tasks import Batch, Task
 from prunefield.tasks.leaves import Leaves
+from prunefield.training.ahead import Ahead
 from prunefield.training.compact import is_worth_it
 from prunefield.training.steps import measure_accuracy, train
 
@@ -138,16 +139,18 @@ class Imp(Run):
         test = self._on(state, self.task.held_out(self.held_out, generator=seeds.generator(self.seed, "held-out")))
         reused = self._reused()
         seen = self._on(state, self._first(reused))
-        streams = [state.generator(self.seed, name) for name in STREAMS]
         place = state.values
+        images, labels = (state.generator(self.seed, name) for name in STREAMS)
+        stream = Ahead(self.task, self.batch_size, images, taken=place.setdefault("step", 0))
 
         def draw() -> Batch:
-            return self._on(state, self._draw(reused, *streams))
+            return self._on(state, self._draw(reused, stream, labels))
 
         def train_round(n: int) -> Iterator[int]:
             for goal in self._goals(n):
-                start = place.setdefault("step", 0)
-                yield from train(net, draw, steps=goal, lr=self.lr, mask=imp.mask, start=start, compact=self.compact)
+                yield from train(
+                    net, draw, steps=goal, lr=self.lr, mask=imp.mask, start=place["step"], compact=self.compact
+                )
 
         def describe_round(n: int) -> Record:
             scores = (None, None) if n == self.rounds else (measure_accuracy(net, test), measure_accuracy(net, seen))
@@ -163,6 +166,7 @@ class Imp(Run):
             net.load_state_dict(rewound.state_dict())
             net.forget_()
             imp.mask.apply_(net)
+            stream.restart()
             place["step"] = 0
 
         yield from imp.iterate(train_round, describe_round, prune_round, restart)
@@ -178,12 +182,12 @@ class Imp(Run):
         net = Fcn(hidden=self.hidden, batch_norm=self.batch_norm, init=self.init, init_scale=self.init_scale)
         return net.build(self.task.shape, self.task.classes, generator=seeds.generator(self.seed, "init"))
 
-    def _draw(self, reused: Batch | None, images: torch.Generator, labels: torch.Generator) -> Batch:
+    def _draw(self, reused: Batch | None, images: Ahead, labels: torch.Generator) -> Batch:
         """The next batch of the training."""
         if reused is not None:
-            chosen = torch.randint(len(reused.y), (self.batch_size,), generator=images)
+            chosen = torch.randint(len(reused.y), (self.batch_size,), generator=images.stream)
             return Batch(reused.x[chosen], reused.y[chosen])
-        return self._relabel(self.task.sample(self.batch_size, generator=images), labels)
+        return self._relabel(images.draw(), labels)
 
     def _reused(self) -> Batch | None:
         """The images that are reused, if any."""
@@ -199,9 +203,10 @@ class Imp(Run):
 
     def _first(self, reused: Batch | None) -> Batch:
         """The images of the first batches, about `held_out` of them."""
-        streams = [seeds.generator(self.seed, name) for name in STREAMS]
+        images, labels = (seeds.generator(self.seed, name) for name in STREAMS)
         count = min(self.steps, math.ceil(self.held_out / self.batch_size))
-        batches = [self._draw(reused, *streams) for _ in range(count)]
+        stream = Ahead(self.task, self.batch_size, images)
+        batches = [self._draw(reused, stream, labels) for _ in range(count)]
         return Batch(torch.cat([batch.x for batch in batches]), torch.cat([batch.y for batch in batches]))
 
     def _relabel(self, batch: Batch, labels: torch.Generator) -> Batch:

@@ -49,6 +49,11 @@ class Task(Plugin):
         """For images, the values of x for black (0) and white (255), as scalars or one for each feature; else None."""
         return None
 
+    @property
+    def ahead(self) -> int:
+        """The number of batches that are best drawn at once in training (`Ahead`)."""
+        return 1
+
     @abstractmethod
     def sample(self, n: int, *, generator: torch.Generator) -> Batch:
         """`n` independent examples; the same generator state gives the same examples."""

@@ -15,6 +15,7 @@ from prunefield.tasks import Batch, Task, draw_classes
 from prunefield.tasks.leaves import Leaves
 
 WHITE = 255
+LARGE = 2**28  # values of the factors from which on reading them for each batch would take most of the time
 
 
 class Clone(Task):
@@ -62,6 +63,10 @@ class Clone(Task):
     @property
     def levels(self) -> tuple[Tensor, Tensor] | None:
         return self.of.levels
+
+    @property
+    def ahead(self) -> int:
+        return 100 if self.classes * math.prod(_find_shape(self)) > LARGE else 1
 
     def sample(self, n: int, *, generator: torch.Generator) -> Batch:
         y = torch.randint(self.classes, (n,), generator=generator)
@@ -112,9 +117,8 @@ def _fit_clone(clone: Clone) -> Fit:
         )
     black, white = levels or (torch.zeros(()), torch.tensor(float(WHITE)))
     unit = (white - black) / WHITE
-    channels = task.shape[0] if len(task.shape) == 3 and not clone.joint else 1
-    pixels = math.prod(task.shape) // channels
-    factor = torch.empty(task.classes, channels, min(n, pixels) + 1, pixels)
+    channels, count, pixels = _find_shape(clone)
+    factor = torch.empty(task.classes, channels, count, pixels)
     variance = torch.empty(task.classes, channels)
     for label, x in enumerate(_draw_classes(clone)):
         grey = x.sub_(black).div_(unit).view(n, channels, pixels).transpose(0, 1)
@@ -126,6 +130,14 @@ def _fit_clone(clone: Clone) -> Fit:
         torch.mul(centred, math.sqrt(1 - clone.shrinkage), out=factor[label, :, :-1])
     noise = (clone.shrinkage * variance + clone.jitter).sqrt()
     return Fit(factor, noise.T, unit, black)
+
+
+def _find_shape(clone: Clone) -> tuple[int, int, int]:
+    """The channels, and the rows and columns of the factor of one class and channel."""
+    shape = clone.of.shape
+    channels = shape[0] if len(shape) == 3 and not clone.joint else 1
+    pixels = math.prod(shape) // channels
+    return channels, min(clone.per_class, pixels) + 1, pixels
 
 
 def _draw_classes(clone: Clone) -> Iterator[Tensor]:

@@ -25,14 +25,15 @@ def draw_evidence(panels: list[Axes], table: Frame, data: str) -> None:
     for (name, label), colour in zip(READINGS.items(), PALETTE, strict=False):
         for by, mark in (("fate", "o-"), ("shuffled", "x:")):
             values = imp.pivot(index="round", columns="seed", values=name_next(name, by)).mean(axis=1)
-            told = label if by == "fate" else None
-            after.plot(values.index, values, mark, color=colour, label=told, markersize=3, linewidth=0.8)
+            name_once = label if by == "fate" else None
+            after.plot(values.index, values, mark, color=colour, label=name_once, markersize=3, linewidth=0.8)
     after.axhline(0, color=GREY, linewidth=0.6)
     width.set_ylim(bottom=0)
     both.set_xlabel("kurtosis")
-    after.set_xlabel("after n rounds")
-    titles = (f"{data}: width", "kurtosis", "width against kurtosis", "N_W · score of the next (×: shuffled)")
+    after.set(xlabel="after n rounds", xticks=sorted(set(imp.dropna(subset=["next"])["round"])))
+    titles = (f"{data}: width", "kurtosis", "width against kurtosis", "N_W · score of the next group")
     for axes, title in zip(panels, titles, strict=True):
-        axes.set_title(title, loc="left", fontweight="bold")
-    for axes in (width, after):
-        axes.legend(fontsize=6)
+        axes.set_title(title, loc="left")
+    both.set_ylabel("width σx (pixels)")
+    width.set_ylabel("width σx (pixels)")
+    after.plot([], [], "x:", color=GREY, label="with fates shuffled", markersize=3)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
+from prunefield.core.figures import letter_panels
 from prunefield.papers import Frame, Item, Scale, Verdict, judge, numbers, replace_rows, rows
 from prunefield.papers._kit import GREY
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, SCORES, cavities, read_groups
@@ -24,9 +25,9 @@ from prunefield.papers.redman2025._fates import (
 )
 from prunefield.papers.redman2025._fates_panels import draw_readings, draw_rounds
 from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table
-from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals
+from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, explain_band
 from prunefield.papers.redman2025._nets import DATA, SCALES, SHARED_CHOICES, claim_on_nets
-from prunefield.papers.redman2025._pictures import data_in
+from prunefield.papers.redman2025._pictures import fit_height
 from prunefield.runs import Result, Run
 
 EARLY, LATE = 0.48, 0.35  # the paper's groups 1 and 2 are gone at density 0.49, its groups from 4 on begin at 0.343
@@ -39,7 +40,7 @@ class Fig5(Item):
     """Mean cavity score by round of removal, at round 0 (B) and at every round (C) (redman2025, Fig. 5, Sec. 3.3)."""
 
     title = "Cavity scores by the round in which weights are pruned"
-    size = (13, 6.4 * len(DATA))
+    size = (16, 6.4 * len(DATA))
     scales = SCALES
     open_choices = (
         *SHARED_CHOICES,
@@ -235,11 +236,14 @@ class Fig5(Item):
         return judge_agreement(table, ("corrected_mean", "pooled"), ways)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
-        names = data_in(table)
+        names = fit_height(figure, table)
         lines = figure.subplots(2 * len(names), 5, squeeze=False, sharey="row")
         for place, data in enumerate(names):
             mine = rows(table, data=data)
             draw_rounds(lines[2 * place], mine, data)
             draw_readings(lines[2 * place + 1], mine)
-            for axes in lines[2 * place : 2 * place + 2].flat:
-                axes.axhline(0, color=GREY, linewidth=0.6)
+        explain_band(lines[0, 0])
+        letter_panels(lines[:, 0])
+        for axes in lines.flat:
+            axes.axhline(0, color=GREY, linewidth=0.6)
+        figure.legend(*lines[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=6)

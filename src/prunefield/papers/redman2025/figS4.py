@@ -6,6 +6,7 @@ from itertools import product
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from prunefield.core.figures import letter_panels
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, numbers, rows
 from prunefield.papers._kit import GREY, SEQUENCE, Row
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities
@@ -103,12 +104,15 @@ class FigS4(Item):
         return judge(ratios.min() > 1, observed, 2 * len(found))
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
+        lettered: list[Axes] = []
         for data, _, panels in split_panels(figure, table, 4):
             run = next(run for run in results if isinstance(run, Cavity) and data_of(run.of.task) == data)
             records = read_weights(results[run])
             for axes, (name, record) in zip(panels, product(DRAWN, (records[0], records[-1])), strict=True):
                 draw_scatter(axes, record, name)
-                axes.set_title(f"{data}, n = {record['round']}", loc="left", fontweight="bold")
+                axes.set_title(f"{data}, n = {record['round']}", loc="left")
+            lettered.extend(panels)
+        letter_panels(lettered)
 
 
 def read_weights(result: Result) -> list[Record]:
@@ -121,6 +125,6 @@ def draw_scatter(axes: Axes, record: Record, name: str) -> None:
     axes.hexbin(score, weight, gridsize=45, bins="log", mincnt=1, linewidths=0, cmap=SEQUENCE, rasterized=True)
     axes.axvline(0, color=GREY, linewidth=0.6)
     prefix, label = DRAWN[name]
-    axes.set(xlabel=f"cavity score, {label}", ylabel="weight at the rewind point")
+    axes.locator_params(axis="x", nbins=5)
     ranks = f"Spearman: w {record[f'{prefix}spearman_w']:+.2f}, |w| {record[f'{prefix}spearman_abs_w']:+.2f}"
-    axes.set_title(ranks, loc="right", fontsize=7)
+    axes.set(xlabel=f"cavity score, {label}\n{ranks}", ylabel="weight at the rewind point")

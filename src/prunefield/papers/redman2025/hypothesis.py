@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 
 import pandas
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from prunefield.core.figures import letter_panels
 from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge, numbers, replace_rows, rows
 from prunefield.papers._kit import Row
@@ -22,7 +24,7 @@ from prunefield.papers.redman2025._curves import (
 from prunefield.papers.redman2025._evidence import draw_evidence
 from prunefield.papers.redman2025._fates import READING_CHOICE, READINGS, judge_readings
 from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table, trace_curves
-from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals
+from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, explain_band
 from prunefield.papers.redman2025._nets import (
     CLONE_SEEDS,
     DATA,
@@ -79,7 +81,7 @@ class Hypothesis(Item):
     """H*: IMP finds local fields by maximally raising the kurtosis of pre-activations (redman2025, Sec. 1, 3 and 4)."""
 
     title = "Hypothesis H*: localisation and the kurtosis of pre-activations under iterative pruning"
-    size = (13, 4.6 * len(DATA))
+    size = (16, 5.2 * len(DATA))
     scales = SCALES
     open_choices = (
         *SHARED_CHOICES,
@@ -223,10 +225,16 @@ class Hypothesis(Item):
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         names = fit_height(figure, table)
         grid = figure.add_gridspec(2 * len(names), 4, height_ratios=(1.7, 1) * len(names))
+        lettered: list[Axes] = []
         greedy = [run for run in results if isinstance(run, Greedy) and run.of.seed == 0]
         for place, data in enumerate(names):
             panels = [figure.add_subplot(grid[2 * place, column]) for column in range(4)]
             draw_evidence(panels, rows(table, data=data), data)
+            lettered.extend(panels)
             for column, run in enumerate(run for run in greedy if data_of(run.of.task) == data):
                 axes, goal = figure.add_subplot(grid[2 * place + 1, 2 * column : 2 * column + 2]), GOALS[run.goal]
                 show_fields(axes, read_fields(run, results[run])[:45], 15, f"last masks, {LABELS[goal]}", COLOURS[goal])
+        explain_band(lettered[0])
+        letter_panels(lettered)
+        figure.legend(*lettered[0].get_legend_handles_labels(), loc="outside upper left", ncols=4)
+        figure.legend(*lettered[3].get_legend_handles_labels(), loc="outside upper right", ncols=2)
