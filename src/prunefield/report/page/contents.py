@@ -6,7 +6,8 @@ from typing import Any
 
 from prunefield.core.settings import flatten_settings
 from prunefield.lab.store import Store
-from prunefield.report.drawings import describe_drawing, encode_captioned, format_csv, list_seeds, write_caption
+from prunefield.report.drawings import list_seeds
+from prunefield.report.item_files import make_item_files, read_item_files
 from prunefield.report.ledger import Finding, explain_null, load_paper
 from prunefield.report.publishing import compare_published
 
@@ -37,15 +38,11 @@ def _describe_claim(row: dict[str, Any]) -> dict[str, Any]:
 
 def describe_figure(finding: Finding, store: Store) -> dict[str, Any]:
     """The figure of an item and all that is shown on demand: its files, table, settings and versions."""
-    figure = finding.draw()
-    alt = describe_drawing(figure, finding)
+    files = read_item_files(finding, store) or make_item_files(finding)
     made = [store.folder(run).table("made") for run in finding.results]
     return {
-        "alt": alt,
-        "caption": write_caption(finding),
-        "size": [round(72 * inches) for inches in figure.get_size_inches()],
-        **encode_captioned(figure, finding),
-        "csv": format_csv(finding),
+        **files.about,
+        **{suffix: data.decode() if suffix == "csv" else data for suffix, data in files.contents.items()},
         "settings": describe_settings(
             {run.folder: (run.settings(), one) for (run, one) in zip(finding.results, made, strict=True)}
         ),
