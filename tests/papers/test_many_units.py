@@ -10,7 +10,7 @@ from prunefield.report.ledger import find_items, read_finding
 
 NAMES = ("fig1", "fig6", "fig7")
 # The claims whose numbers are far from the line; on which side the others fall may depend on the machine.
-CLEAR = {"fig1": (0, 1), "fig6": (0, 2, 4), "fig7": (4, 6, 8)}
+CLEAR = {"fig1": (0, 1), "fig6": (0, 2, 4), "fig7": (8, 10, 12)}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -13,10 +13,11 @@ from prunefield.core.plugin import Nested
 from prunefield.measures.localisation import compute_ipr
 from prunefield.modules.glorot import draw_glorot
 from prunefield.runs import Record, Run, State
-from prunefield.runs.neuron import DTYPES
+from prunefield.runs.neuron import DTYPES, name_stream
 from prunefield.tasks import Discrimination
 from prunefield.training.committee import Activation, compute_gradient
 from prunefield.training.committee import Committee as Nets
+from prunefield.training.symmetry import average_translates, translate_fields
 
 
 class Committee(Run):
@@ -24,7 +25,8 @@ class Committee(Run):
 
     W has the Glorot distribution with variance init_scale·2/(N+K), b and c start at 0. The soft committee machine keeps
     v = 1 and c = 0; a trained second layer starts at v = 1 plus Glorot noise of variance init_scale·2/(K+1). All
-    `inits` networks see the same batches. A record holds `weights` (inits, K, N) before its step, `ipr` (inits, K),
+    `inits` networks see the same batches, whose examples may come in all translates and both signs (`symmetric`, as for
+    `Neuron`). A record holds `weights` (inits, K, N) before its step, `ipr` (inits, K),
     `loss` (inits,) and, where they are trained, `bias` and `outer` (inits, K) and `offset` (inits,).
     """
 
@@ -44,14 +46,26 @@ class Committee(Run):
     dtype: Literal["float64", "float32"] = Field(
         default="float64", description="floating-point precision of the dynamics"
     )
+    # These two came later: ids of runs without them stay as they are.
+    symmetric: bool = Field(
+        default=False,
+        description="take all translates and both signs of each example",
+        exclude_if=lambda value: not value,
+    )
+    stream: int = Field(
+        default=0,
+        ge=0,
+        description="which of many streams of data; the initial weights are those of the seed in any case",
+        exclude_if=lambda value: not value,
+    )
 
     def __call__(self, state: State) -> Iterator[Record | None]:
-        data = state.generator(self.seed, "data")
+        data = state.generator(self.seed, *name_stream(self.stream))
         nets = Nets(*(state.tensor(name, tensor.clone) for name, tensor in self.start()._asdict().items()))
-        kept = None if self.fresh else self._draw(seeds.generator(self.seed, "data"), state)
+        kept = None if self.fresh else self._draw(seeds.generator(self.seed, *name_stream(self.stream)), state)
         for step in range(state.values.get("step", 0), self.steps + 1):
             x, y = kept or self._draw(data, state)
-            loss, gradient = compute_gradient(nets, x, y, self.activation)
+            loss, gradient = self._differentiate(nets, x, y)
             # Sigmoids keep the loss finite for long while the weights run away.
             if not bool(loss.isfinite().all() and nets.weights.square().sum().isfinite()):
                 raise RunError(
@@ -76,6 +90,18 @@ class Committee(Run):
         parts = (weights.view(self.inits, hidden, size), torch.zeros_like(outer), outer, torch.zeros(self.inits))
         return Nets(*(part.to(dtype) for part in parts))
 
+    def _differentiate(self, nets: Nets, x: Tensor, y: Tensor) -> tuple[Tensor, Nets]:
+        """The loss and the gradient of each network; translated networks stand for translated examples."""
+        if not self.symmetric:
+            return compute_gradient(nets, x, y, self.activation)
+        weights = translate_fields(nets.weights, self.task.shape)
+        others = (part.repeat(len(weights), *[1] * (part.dim() - 1)) for part in nets[1:])
+        moved = Nets(weights.flatten(0, 1), *others)
+        loss, slopes = compute_gradient(moved, torch.cat([x, -x]), torch.cat([y, y]), self.activation)
+        means = (part.view(len(weights), *same.shape).mean(0) for part, same in zip(slopes[1:], nets[1:], strict=True))
+        gradient = average_translates(slopes.weights.view_as(weights), self.task.shape)
+        return loss.view(len(weights), -1).mean(0), Nets(gradient, *means)
+
     def _draw(self, generator: torch.Generator, state: State) -> tuple[Tensor, Tensor]:
         x, y = self.task.sample(self.batch_size, generator=generator, dtype=DTYPES[self.dtype])
         return x.to(state.device), y.to(state.device)
@@ -95,5 +121,6 @@ class Committee(Run):
         # example and hidden unit 25 ns and 0.3 ns for each site.
         size, units = self.task.sites, self.inits * self.hidden
         draws = (self.steps + 1) if self.fresh else 1
-        learning = (self.steps + 1) * (3e-4 + self.batch_size * units * (2.5e-8 + 3e-10 * size))
+        copies = 2 * size if self.symmetric else 1
+        learning = (self.steps + 1) * (3e-4 + copies * self.batch_size * units * (2.5e-8 + 3e-10 * size))
         return learning + draws * self.batch_size * size * 6.5e-8

@@ -13,9 +13,9 @@ from prunefield.measures.localisation import compute_ipr
 from prunefield.runs import Record, Run, State
 from prunefield.runs.neuron import draw_initial_weights
 from prunefield.tasks import Discrimination
-from prunefield.theory.amplifier import expand_amplifier
+from prunefield.theory.amplifier import amplify_gaussian, expand_amplifier
 from prunefield.theory.elliptical import linearise_amplifier
-from prunefield.theory.flow import integrate_flow
+from prunefield.theory.flow import compute_class_velocity, integrate_flow, integrate_velocity
 
 LEG = 10  # records between two restarts of the integrator
 
@@ -23,7 +23,9 @@ LEG = 10  # records between two restarts of the integrator
 class Flow(Run):
     """The integral of Eq. 5 of lufkin2024 from the initial weights of `Neuron` with the same seed, scale and inits.
 
-    The amplifier is exact or its cubic (Lemma B.1), as in the last column of Fig. 3. A record holds `weights`
+    The amplifier is exact or its cubic (Lemma B.1), as in the last column of Fig. 3; `gaussian` is the line √(2/π)·a of
+    Gaussian data with the same covariances, which is what Gaussian equivalence assumes (Appendix B.3). More than two
+    classes follow Eq. 10, with the targets 0, 1, …, K − 1. A record holds `weights`
     (inits, N) and `ipr` (inits,) at its time.
     """
 
@@ -32,9 +34,9 @@ class Flow(Run):
     seed: int = Field(default=0, ge=0, description="seed of the initial weights")
     inits: int = Field(default=8, ge=1, description="number of initialisations to integrate from")
     init_scale: float = Field(default=1e-3, gt=0, description="variance of the initial weights: init_scale·2/(N+1)")
-    amplifier: Literal["exact", "cubic", "linear"] = Field(
+    amplifier: Literal["exact", "cubic", "linear", "gaussian"] = Field(
         default="exact",
-        description="φ itself, its third-order expansion, or φ(1)·a, which is exact for elliptical data",
+        description="φ itself, its third-order expansion, φ(1)·a, which is exact for elliptical data, or √(2/π)·a",
     )
     time: float = Field(default=100.0, gt=0, description="end time, in units of steps × learning rate")
     record_every: float = Field(default=2.5, gt=0, description="time between records")
@@ -42,15 +44,12 @@ class Flow(Run):
 
     @model_validator(mode="after")
     def _check_task(self) -> "Flow":
-        if self.task.classes != 2:
-            raise UsageError(f"the flow of Eq. 5 needs two classes (got {self.task.classes})")
         if self.amplifier == "cubic" and not math.isfinite(self.task.kurtosis()):
             raise UsageError(f"the kurtosis of {self.task.title} is infinite, so there is no cubic; use 'exact'")
         return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         task = self.task
-        short, long = task.covariance(0), task.covariance(1)
         w = state.tensor("weights", lambda: draw_initial_weights(self.seed, self.inits, task.sites, self.init_scale))
         stops = self._stops()
         if "stop" not in state.values:
@@ -61,7 +60,7 @@ class Flow(Run):
         for stop in range(state.values["stop"], len(stops) - 1, LEG):
             times = stops[stop : stop + LEG + 1]
             w = state.tensors["weights"].clone()
-            path = integrate_flow(w, times, short, long, self._amplify, tolerance=self.tolerance)
+            path = self._integrate(w, times)
             for given in range(state.values["given"] + 1, len(times)):
                 state.values["given"] = given
                 if given == len(times) - 1:
@@ -70,6 +69,17 @@ class Flow(Run):
                 state.done = (stop + given) / (len(stops) - 1)
                 yield self._record(times[given], path[given])
 
+    def _integrate(self, w: Tensor, times: list[float]) -> Tensor:
+        covariances = [self.task.covariance(label) for label in range(self.task.classes)]
+        if len(covariances) == 2:
+            short, long = covariances
+            return integrate_flow(w, times, short, long, self._amplify, tolerance=self.tolerance)
+
+        def change(fields: Tensor) -> Tensor:
+            return compute_class_velocity(fields, covariances, self._amplify)
+
+        return integrate_velocity(w, times, change, tolerance=self.tolerance)
+
     def _stops(self) -> list[float]:
         whole = math.floor(self.time / self.record_every + 1e-9)
         stops = [self.record_every * index for index in range(whole + 1)]
@@ -77,6 +87,8 @@ class Flow(Run):
 
     def _amplify(self, a: Tensor) -> Tensor:
         task = self.task
+        if self.amplifier == "gaussian":
+            return amplify_gaussian(a)
         if self.amplifier == "linear":
             return linearise_amplifier(task.amplifier)(a)
         return task.amplifier(a) if self.amplifier == "exact" else expand_amplifier(a, task.kurtosis())
