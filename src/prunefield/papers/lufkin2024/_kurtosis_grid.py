@@ -36,13 +36,13 @@ class Size(NamedTuple):
     sites: int
     inits: int
     batch: int
-    rate: float = 0.1
-    time: float = 300.0
+    rate: float = 0.2
+    time: float = 500.0
 
 
 SIZES: dict[Scale, tuple[Size, ...]] = {
-    "laptop": (Size(40, 30, 200),),
-    "night": (Size(40, 30, 200), Size(160, 4, 20, 0.2, 500.0), Size(400, 4, 0, time=500.0)),
+    "laptop": (Size(40, 30, 50),),
+    "night": (Size(40, 30, 50), Size(160, 4, 20), Size(400, 4, 0)),
     "paper": tuple(Size(sites, 30, 500, 0.05, 1000.0) for sites in (40, 160, 400)),
 }
 # At smoke scale Eq. 5 is integrated on the whole grid, but only these are simulated.
