@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from prunefield.core.names import modules
+from prunefield.engines.local import Local
 from prunefield.lab.listing import read_owners, write_owner
 from prunefield.lab.store import Store
 from prunefield.report.item_files import read_item_files, write_item_files
@@ -136,6 +137,13 @@ def test_nothing_is_drawn_twice(findings, tmp_path, monkeypatch):
     assert read_item_files(finding, store) is None
     write_item_files(finding, store)
     assert figure.read_bytes() == whole
+
+
+def test_the_page_is_the_same_from_files(findings, smoke, page, monkeypatch):
+    for finding in findings:
+        write_item_files(finding, smoke)
+    monkeypatch.setattr(type(findings[0]), "draw", None)
+    assert render_page(findings, smoke, engine=Local(jobs=1)) == page
 
 
 def test_a_drawing_says_in_its_file_what_it_is(findings, tmp_path):

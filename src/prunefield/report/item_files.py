@@ -1,13 +1,13 @@
 """The files of an item in a store: table, figure, and what they were made from, so that nothing is drawn twice.
 
     items/PAPER/ITEM-SCALE.csv, .svg, .pdf   the table and the figure
-    items/PAPER/ITEM-SCALE.drawn.json        their checksums, a text that stands for the figure, and the stamp
+    items/PAPER/ITEM-SCALE.drawn.json        their checksums, what was found, and the stamp
 
 The stamp is a hash of the results, of prunefield's own source files and of the versions of what draws: as long as it is
 the same, the files are read instead of made again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from inspect import getfile
@@ -23,13 +23,19 @@ from prunefield.report.drawings import describe_drawing, encode_captioned, forma
 from prunefield.report.ledger import Finding
 
 SUFFIXES, MARK = ("csv", "svg", "pdf"), "drawn.json"
+ABOUT = ("alt", "caption", "size")
 
 
 class ItemFiles(NamedTuple):
-    """The content of the files by suffix; `about` has caption, alternative text and size of the figure in points."""
+    """The content of the files by suffix, and what was found: the claims, and the number of rows of the table.
+
+    `about` has caption, alternative text and size of the figure in points.
+    """
 
     contents: Mapping[str, bytes]
     about: Mapping[str, Any]
+    claims: Sequence[Mapping[str, Any]]
+    rows: int
 
 
 def make_item_files(finding: Finding) -> ItemFiles:
@@ -37,7 +43,8 @@ def make_item_files(finding: Finding) -> ItemFiles:
     figure = finding.draw()
     size = [round(72 * inches) for inches in figure.get_size_inches()]
     about = {"alt": describe_drawing(figure, finding), "caption": write_caption(finding), "size": size}
-    return ItemFiles({"csv": format_csv(finding).encode(), **encode_captioned(figure, finding)}, about)
+    contents = {"csv": format_csv(finding).encode(), **encode_captioned(figure, finding)}
+    return ItemFiles(contents, about, [row.as_json() for row in finding.rows], len(finding.table))
 
 
 def write_item_files(finding: Finding, store: Store) -> list[Path]:
@@ -49,7 +56,8 @@ def write_item_files(finding: Finding, store: Store) -> list[Path]:
         for suffix, data in files.contents.items():
             write_whole(places[suffix], data, chosen_by="--store")
         sums = {suffix: checksum(data) for suffix, data in files.contents.items()}
-        mark = {"stamp": stamp_finding(finding), **files.about, "files": sums}
+        found = {"claims": files.claims, "rows": files.rows}
+        mark = {"stamp": stamp_finding(finding), **files.about, "files": sums, **found}
         write_whole(places[MARK], encode_table(mark), chosen_by="--store")
     return [places[suffix] for suffix in SUFFIXES]
 
@@ -64,7 +72,7 @@ def read_item_files(finding: Finding, store: Store) -> ItemFiles | None:
         contents = {suffix: places[suffix].read_bytes() for suffix in SUFFIXES}
         if mark["files"] != {suffix: checksum(data) for suffix, data in contents.items()}:
             return None
-        return ItemFiles(contents, {key: mark[key] for key in ("alt", "caption", "size")})
+        return ItemFiles(contents, {key: mark[key] for key in ABOUT}, mark["claims"], mark["rows"])
     except (OSError, Error, KeyError):
         return None
 

@@ -29,6 +29,7 @@ import prunefield
 from prunefield.core.files import write_whole
 from prunefield.engines import Engine, Outcome
 from prunefield.lab.store import Store
+from prunefield.report.item_files import make_item_files, read_item_files
 from prunefield.report.ledger import Finding
 from prunefield.report.page.contents import describe_figure, describe_item, list_papers, summarise_versions
 from prunefield.report.page.dynamics import describe_dynamics
@@ -68,7 +69,8 @@ def render_page(
     explore = _explore_store(store, engine)
     for finding in findings:
         try:
-            item, figure = describe_item(finding), describe_figure(finding, store)
+            drawn = read_item_files(finding, store) or make_item_files(finding)
+            item, figure = describe_item(finding, drawn), describe_figure(finding, drawn, store)
         except Exception as error:  # the drawing of one item must not cost the page of all others
             problems[finding.name] = explain_problem(error)
         else:
