@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-page test-slow fuzz lint bench docs publish venv clean
+.PHONY: help demo test test-page test-slow fuzz lint bench docs tour publish venv clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -32,7 +32,11 @@ bench: .venv/ready  ## speed and memory as ratios measured in one run: make benc
 
 docs: .venv/docs  ## the documentation as a site in site/
 	$(BIN)/python docs/results.py --check
+	$(BIN)/python docs/notebook.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+tour: .venv/ready  ## execute docs/tour.py and write the notebook docs/tour.ipynb with its outputs
+	$(BIN)/python docs/notebook.py
 
 publish: .venv/ready  ## ship what a store has found, and fill the tables of the docs: make publish STORE=DIR SCALE=laptop ITEMS=lufkin2024
 	$(BIN)/python docs/results.py $(ITEMS) $(if $(STORE),--publish $(STORE)) $(if $(SCALE),--scale $(SCALE))

@@ -2,7 +2,8 @@
 
 In a page, `<!-- published: ITEM … -->` begins the table of the claims of these items, or of all items of a paper, and
 `<!-- published: counts PAPER … -->` the table of how many claims have which verdict; `<!-- end -->` ends it. A table
-of claims is left as it is until all of its items are published.
+of claims is left as it is until all of its items are published. `<!-- published: gallery PAPER -->` begins the cards of
+all items of a paper; their pictures are made by `docs/thumbnails.py`.
 """
 
 import argparse
@@ -17,12 +18,13 @@ from typing import get_args
 
 from prunefield.core.errors import Error
 from prunefield.lab.store import Store
-from prunefield.papers import Status
+from prunefield.papers import Item, Status
 from prunefield.report.ledger import check_scale, find_items
 from prunefield.report.publishing import PublishedItem, find_published, publish
 
 ROOT = Path(__file__).parent.parent
-REGION = re.compile(r"(<!-- published: (counts )?(.+?) -->\n).*?(?=<!-- end -->)", re.DOTALL)
+REGION = re.compile(r"(<!-- published: (counts |gallery )?(.+?) -->\n).*?(?=<!-- end -->)", re.DOTALL)
+PICTURES = ROOT / "docs" / "pictures" / "gallery"
 VERDICTS: tuple[Status, ...] = get_args(Status)
 
 
@@ -60,9 +62,12 @@ def fill_tables(text: str) -> str:
     """A page with its tables made anew."""
 
     def fill(region: re.Match[str]) -> str:
-        found = {item.kind(): find_published(item) for item in find_items(region[3].split())}
+        items = find_items(region[3].split())
+        found = {item.kind(): find_published(item) for item in items}
         entries = [entry for entry in found.values() if entry]
-        if region[2]:
+        if region[2] == "gallery ":
+            parts = [make_gallery(items, found)]
+        elif region[2]:
             parts = filter(None, (count_claims(entries), list_missing(found)))
         elif len(entries) == len(found):
             parts = [list_claims(entries)]
@@ -99,6 +104,37 @@ def count_claims(entries: list[PublishedItem]) -> str:
         numbers = (counts.total(), *(counts[status] for status in VERDICTS))
         rows.append((f"`{paper}`", scale, f"{len(group)} of {len(find_items([paper]))}", *map(str, numbers)))
     return write_table(rows)
+
+
+def make_gallery(items: list[Item], found: Mapping[str, PublishedItem | None]) -> str:
+    """One card per item: title, picture, verdicts with their claims, and the command that makes it."""
+    cards = "\n".join(make_card(item, found[item.kind()]) for item in items)
+    return f'<div class="gallery" markdown>\n\n{cards}\n</div>\n'
+
+
+def make_card(item: Item, entry: PublishedItem | None) -> str:
+    name, scale = item.kind(), entry.scale if entry else item.own_scale("laptop")
+    paper, _, short = name.partition("/")
+    pictures = sorted(PICTURES.glob(f"{paper}-{short}-*.png"))
+    shown = f"No picture yet: it is made from a store that has {name}."
+    if pictures:
+        file = f"pictures/gallery/{pictures[0].name}"
+        shown = f"[![{escape(f'{name}: {item.title}')}]({file})]({file})"
+    made = f"picture: {pictures[0].stem.rpartition('-')[2]} scale; " if pictures else ""
+    verdicts = f"<p>Not published yet; it has {len(item.claims)} claims.</p>"
+    if entry:
+        counts = Counter(claim.status for claim in entry.claims)
+        summary = ", ".join(f"{counts[status]} {status}" for status in VERDICTS if counts[status])
+        lines = [
+            f"<li>{html.escape(f'{claim.text} ({claim.where})', quote=False)}: <b>{claim.status}</b></li>\n"
+            for claim in entry.claims
+        ]
+        verdicts = f"<details><summary>{summary}</summary><ul>\n{''.join(lines)}</ul></details>"
+    return (
+        f"<div markdown>\n\n**[{name}](papers/{paper}.md)**: {escape(item.title)}\n\n{shown}\n\n{verdicts}\n\n"
+        f"{made}verdicts: {scale + ' scale' if entry else 'none'}\n\n"
+        f"`prunefield reproduce {name} --scale {scale}`\n\n</div>\n"
+    )
 
 
 def list_missing(found: Mapping[str, PublishedItem | None]) -> str:

@@ -19,7 +19,7 @@ ROOMS = (  # from the ground up; rooms on one line do not import each other
     ("measures",),
     ("pruning",),
     ("runs",),
-    ("engines",),
+    ("engines", "loggers"),
     ("lab",),
     ("papers",),
     ("report",),

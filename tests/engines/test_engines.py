@@ -12,7 +12,7 @@ import pytest
 from toy import Toy
 
 from prunefield.engines import Engine
-from prunefield.engines.local import Local
+from prunefield.engines.local import Local, keep_workers
 from prunefield.lab.execution import carry_out
 from prunefield.lab.store import Store
 
@@ -27,6 +27,21 @@ def digests(root: Path, engine: Engine) -> list[str]:
 
 def test_local_gives_the_same_bits_for_any_number_of_jobs(tmp_path):
     assert digests(tmp_path / "one", Local(jobs=1)) == digests(tmp_path / "two", Local(jobs=2))
+
+
+def name_process(item):
+    return os.getpid()
+
+
+def test_kept_workers_serve_several_maps_and_end_with_the_block():
+    with keep_workers():
+        first = {outcome.value for outcome in Local(jobs=1).map(name_process, [0, 1]) if outcome}
+        with keep_workers():
+            second = {outcome.value for outcome in Local(jobs=1).map(name_process, [0]) if outcome}
+        assert first == second
+        assert len(multiprocessing.active_children()) == 1
+    assert multiprocessing.active_children() == []
+    assert {outcome.value for outcome in Local(jobs=1).map(name_process, [0]) if outcome} != first
 
 
 def test_a_ray_cluster_gives_the_same_bits(tmp_path):

@@ -102,7 +102,7 @@ class Scripted(Local):
     """Not an engine of anybody: what its runs leave in their folders is written between two looks at them."""
 
     def map(self, work, items):
-        root, settings, _ = items[0]
+        root, settings, *_ = items[0]
         folder = Store(root).folder(Run.parse(settings))
         folder.begin(Run.parse(settings))
         for text in ("0.3", "0.7", "nan", "", "0.1", "0.7"):

@@ -9,7 +9,10 @@ from html.parser import HTMLParser
 import pytest
 
 from prunefield.core.names import modules
-from prunefield.report.drawings import write_item_files as write_files
+from prunefield.engines.local import Local
+from prunefield.lab.listing import read_owners, write_owner
+from prunefield.lab.store import Store
+from prunefield.report.item_files import read_item_files, write_item_files
 from prunefield.report.ledger import find_items, read_finding
 from prunefield.report.page import LARGEST, SCRIPTS, STYLES, hash_source, read_web_file, render_page
 
@@ -107,14 +110,44 @@ def test_the_page_holds_every_claim_drawing_and_seed(elements, findings):
 
 
 def test_files_of_an_item(findings, tmp_path):
-    paths = write_files(findings[0], tmp_path)
+    paths = write_item_files(findings[0], Store(tmp_path))
     assert [path.suffix for path in paths] == [".csv", ".svg", ".pdf"]
     assert paths[0].read_text().count("\n") == len(findings[0].table) + 1
     assert paths[2].read_bytes().startswith(b"%PDF")
 
 
+def test_nothing_is_drawn_twice(findings, tmp_path, monkeypatch):
+    """Files are read again as long as they are whole and the results and the code behind them are the same."""
+    finding, store = findings[0], Store(tmp_path)
+    assert read_item_files(finding, store) is None
+    write_owner(store.root, finding.name, finding.scale, ["run"])
+    _, figure, _ = write_item_files(finding, store)
+    assert read_owners(store.root) == {"run": [finding.name]}
+    files = read_item_files(finding, store)
+    assert files is not None
+    assert files.contents["svg"] == figure.read_bytes()
+    assert files.about["alt"].startswith(finding.item.title)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(finding), "draw", None)
+        write_item_files(finding, store)  # does not draw
+        patch.setattr("prunefield.report.item_files.hash_sources", lambda: "other code")
+        assert read_item_files(finding, store) is None
+    whole = figure.read_bytes()
+    figure.write_bytes(whole[:-1])
+    assert read_item_files(finding, store) is None
+    write_item_files(finding, store)
+    assert figure.read_bytes() == whole
+
+
+def test_the_page_is_the_same_from_files(findings, smoke, page, monkeypatch):
+    for finding in findings:
+        write_item_files(finding, smoke)
+    monkeypatch.setattr(type(findings[0]), "draw", None)
+    assert render_page(findings, smoke, engine=Local(jobs=1)) == page
+
+
 def test_a_drawing_says_in_its_file_what_it_is(findings, tmp_path):
     for finding in findings:
-        text = re.sub(r"\s+", " ", write_files(finding, tmp_path)[1].read_text())
+        text = re.sub(r"\s+", " ", write_item_files(finding, Store(tmp_path))[1].read_text())
         for words in (finding.name, f"{finding.scale} scale", "n = ", finding.digest[:12]):
             assert words in text

@@ -103,7 +103,9 @@ DOCUMENTS: dict[str, dict[str, str]] = {
         "damaged[].remedy": "what to do",
     },
     "runs remove": {"removed": "the names of removed runs"},
-    "list": dict.fromkeys(("tasks", "networks", "scores", "runs", "engines", "items"), "`{name: what it is}`"),
+    "list": dict.fromkeys(
+        ("tasks", "networks", "scores", "runs", "engines", "loggers", "items"), "`{name: what it is}`"
+    ),
     "data list": {
         "data": "one entry for each data set",
         "data[].data": "its name",

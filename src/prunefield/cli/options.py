@@ -126,7 +126,7 @@ def parse_shape(text: str) -> tuple[int, ...]:
 
 
 def add_engine(parser: ArgumentParser) -> None:
-    """--engine, --jobs, --device and --dry-run."""
+    """--engine, --jobs, --device, --log and --dry-run."""
     names = " | ".join(modules("engines"))
     parser.add_argument(
         "--engine",
@@ -136,6 +136,12 @@ def add_engine(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="number of runs in parallel [default: one per core]")
     add_device(parser)
+    parser.add_argument(
+        "--log",
+        metavar="NAME[,KEY=VALUE…]",
+        help=f"where the numbers that runs record are also written: {' | '.join(modules('loggers'))}, with settings as "
+        "in tensorboard,folder=DIR [default folder: logs/NAME in the store]",
+    )
     parser.add_argument(
         "--dry-run", action="store_true", help="print the runs and the estimated time without executing anything"
     )
@@ -153,10 +159,16 @@ def read_device(args: Namespace) -> str:
 
 
 def how_to_run(args: Namespace) -> dict[str, Any]:
-    """What `Study.run` and `reproduce` take from --engine, --jobs and --device."""
+    """What `Study.run` and `reproduce` take from --engine, --jobs, --device and --log."""
     from prunefield.core.terminal import show_warning
 
-    return {"engine": args.engine, "jobs": args.jobs, "device": args.device, "report": show_warning}
+    return {
+        "engine": args.engine,
+        "jobs": args.jobs,
+        "device": args.device,
+        "log": args.log,
+        "report": show_warning,
+    }
 
 
 def old_store(args: Namespace) -> "Store":

@@ -71,15 +71,15 @@ class Displayed(ABC):
         return f"<{type(self).__name__}: {show_line(self.title)}>"
 
     def __str__(self) -> str:
-        table = self._table()
+        table = self._table(80)
         text = table.to_string(index=False, max_rows=ROWS, **CELLS) if len(table) else ""
         return "\n".join(filter(None, [show_line(self.title), text, *self.notes()]))
 
     def _repr_html_(self) -> str:
-        table = self._table()
+        table = self._table(400)  # a notebook breaks lines
         html = table.to_html(index=False, max_rows=ROWS, border=0, **CELLS) if len(table) else ""
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
         return f"<p><b>{escape(show_line(self.title))}</b></p>{html}{notes}"
 
-    def _table(self) -> "DataFrame":
-        return self.overview().map(lambda cell: show_line(cell, 80) if isinstance(cell, str) else cell)
+    def _table(self, longest: int) -> "DataFrame":
+        return self.overview().map(lambda cell: show_line(cell, longest) if isinstance(cell, str) else cell)

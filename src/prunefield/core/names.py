@@ -15,7 +15,7 @@ from typing import Any
 
 import prunefield
 
-FAMILIES = ("tasks", "networks", "scores", "runs", "engines", "papers")
+FAMILIES = ("tasks", "networks", "scores", "runs", "engines", "loggers", "papers")
 
 
 def name_of(path: str) -> str:

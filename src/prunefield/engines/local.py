@@ -31,9 +31,9 @@ class Local(Engine):
         try:
             while waiting or busy:
                 while waiting and len(busy) < self.jobs:
-                    worker = idle.pop() if idle else Worker(work)
+                    worker = idle.pop() if idle else _take_spare(work) or Worker(work)
                     index, item = waiting.pop()
-                    worker.give(index, item)
+                    worker.give(work, index, item)
                     busy[worker.pipe] = worker, index
                 ready = [pipe for pipe in wait(list(busy), timeout=0.2) if isinstance(pipe, Connection)]
                 for pipe in ready:
@@ -46,24 +46,64 @@ class Local(Engine):
                 if not ready:
                     yield None
         finally:
-            for worker in idle + [worker for worker, _ in busy.values()]:
+            for worker in (worker for worker, _ in busy.values()):
                 worker.end()
+            for worker in idle:
+                _put_aside(worker)
+
+
+_spare: "list[Worker] | None" = None  # processes that wait for the next `map`, while there is a `keep_workers`
+
+
+@contextmanager
+def keep_workers() -> Iterator[None]:
+    """Until the end of the block, processes of the engine `local` serve one `map` after the other: each has imported
+    torch and compiled its loops only once.
+    """
+    global _spare
+    if _spare is not None:
+        yield
+        return
+    _spare = []
+    try:
+        yield
+    finally:
+        spare, _spare = _spare, None
+        for worker in spare:
+            worker.end()
+
+
+def _take_spare(work: Callable[[Any], Any]) -> "Worker | None":
+    return _spare.pop() if _spare and _is_importable(work) else None
+
+
+def _put_aside(worker: "Worker") -> None:
+    if _spare is None or not worker.is_reusable:
+        worker.end()
+    else:
+        _spare.append(worker)
+
+
+def _is_importable(work: Callable[[Any], Any]) -> bool:
+    """Whether a process that does not know the main program can be given this function."""
+    return work.__module__ != "__main__"
 
 
 class Worker:
-    """One process that takes items from a pipe."""
+    """One process that takes functions and items from a pipe."""
 
     def __init__(self, work: Callable[[Any], Any]) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve_items, args=(theirs, work), daemon=True)
+        self.is_reusable = _is_importable(work)
+        self.process = context.Process(target=_serve_items, args=(theirs,), daemon=True)
         with _inherited(work):
             self.process.start()
         theirs.close()
 
-    def give(self, index: int, item: Any) -> None:
+    def give(self, work: Callable[[Any], Any], index: int, item: Any) -> None:
         with suppress(OSError):  # a process that has already died is noticed when it does not answer
-            self.pipe.send((index, item))
+            self.pipe.send((work, index, item))
 
     def end(self) -> str:
         self.process.kill()
@@ -81,7 +121,7 @@ def _inherited(work: Callable[[Any], Any]) -> Iterator[None]:
     traceback. The caller's script would run again in each process, so it is hidden unless `work` is defined in it.
     """
     main = sys.modules["__main__"]
-    if work.__module__ != "__main__":
+    if _is_importable(work):
         sys.modules["__main__"] = ModuleType("__main__")
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(ONE_THREAD)
@@ -97,12 +137,12 @@ def _inherited(work: Callable[[Any], Any]) -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def _serve_items(pipe: Connection, work: Callable[[Any], Any]) -> None:
+def _serve_items(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     while True:
         try:
-            index, item = pipe.recv()
+            work, index, item = pipe.recv()
         except EOFError:
             return
         pipe.send(attempt_work(work, index, item))

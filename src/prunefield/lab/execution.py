@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -20,7 +20,9 @@ from prunefield.engines import Engine, Retry
 from prunefield.lab.conditions import fixed_conditions
 from prunefield.lab.estimates import estimate_seconds
 from prunefield.lab.folder import Folder
+from prunefield.lab.journals import RunLog, log_stored, place_logger
 from prunefield.lab.store import Store, open_store
+from prunefield.loggers import Logger
 from prunefield.runs import Result, Run, State
 
 
@@ -29,43 +31,59 @@ def warn(message: str) -> None:
     warnings.warn(message, stacklevel=3)
 
 
-def obtain(store: Store | Path | str, run: Run, *, device: str = "cpu", report: Callable[[str], None] = warn) -> Result:
+def obtain(
+    store: Store | Path | str,
+    run: Run,
+    *,
+    device: str = "cpu",
+    report: Callable[[str], None] = warn,
+    log: Logger | Mapping[str, Any] | str | None = None,
+) -> Result:
     """The result of a run: read if it is stored, resumed if it was interrupted, computed if it is new.
 
     Runs that a new one needs come first. If another process is executing it, this one waits and then reads. `report`
-    gets a line for each damaged safe point that was set aside.
+    gets a line for each damaged safe point that was set aside. `log` is as in `Study.run`.
     """
     store, run = open_store(store), Run.parse(run)
-    _complete(store, run, device, report)
+    for problem in _complete(store, run, device, report, place_logger(log, store)):
+        report(problem)
     return store.folder(run).read()
 
 
-def _complete(store: Store, run: Run, device: str, report: Callable[[str], None]) -> None:
-    """Executes a run and what it needs, unless they are stored; reads no result, because each is read where used."""
+def _complete(
+    store: Store, run: Run, device: str, report: Callable[[str], None], logger: Logger | None = None
+) -> list[str]:
+    """Executes a run and what it needs, unless they are stored; returns why they could not be logged, if so.
+
+    No result is read here, because each is read where it is used.
+    """
     folder = store.folder(run)
     if folder.is_done:
         folder.tidy()  # after a process that was killed in its last moment
-        return
+        return log_stored(logger, run, folder)
     run.require()
-    for need in run.needs():
-        _complete(store, need, device, report)
+    problems = [problem for need in run.needs() for problem in _complete(store, need, device, report, logger)]
     with folder.hold():
         if not folder.is_done:
             with fixed_conditions():
-                _execute(store, run, folder, device)
+                problems += _execute(store, run, folder, device, logger)
             for warning in folder.warnings():
                 report(warning)
+    return problems
 
 
-def _execute(store: Store, run: Run, folder: Folder, device: str) -> None:
+def _execute(store: Store, run: Run, folder: Folder, device: str, logger: Logger | None) -> list[str]:
+    """Executes a run to its end; returns why it could not be logged, if so."""
     folder.begin(run)
     values, tensors, records = folder.saved()
     state = State(values, tensors, read=lambda need: obtain(store, need, device=device), device=device)
+    log = RunLog(logger, run, [record.values for record in records])
     pace, shown, started = Pace(), 0.0, time.perf_counter()
     try:
         for record in run(state):
             if record is not None:
                 records.append(record)
+                log.write(record.values)
             now = time.perf_counter()
             if now - shown > 0.2:
                 folder.show_progress(state.done)
@@ -81,6 +99,9 @@ def _execute(store: Store, run: Run, folder: Folder, device: str) -> None:
         message = f"{type(error).__name__}: {error}".splitlines()[0]
         folder.fail(message, traceback.format_exc(), records)
         raise RunError(f"{message} (`prunefield runs show {folder.name}` has the traceback)") from error
+    finally:
+        log.close()
+    return log.problems
 
 
 class Pace:
@@ -149,10 +170,12 @@ def carry_out(
     device: str = "cpu",
     tell: Callable[[Progress], None] = lambda progress: None,
     report: Callable[[str], None] = warn,
+    log: Logger | Mapping[str, Any] | str | None = None,
 ) -> dict[Run, str]:
     """Executes what is missing on an engine; returns `{run: why it failed}`, empty if all is well.
 
-    `tell` is called with the progress, `report` with a line for each retry and each damaged safe point.
+    `tell` is called with the progress, `report` with a line for each retry and each damaged safe point. `log` is as in
+    `Study.run`; runs that are stored already are logged, too.
 
     A run whose needs are still under way elsewhere waits for them in its own process. What a run reads must be there
     before any of them begins.
@@ -163,11 +186,13 @@ def carry_out(
     missing = [run for run in depth if not folders[run].is_done]
     for run in missing:
         run.require()
+    logger, problems = place_logger(log, store), []
     missing.sort(key=lambda run: (depth[run], -seconds[run]))  # the longest first, so that no core waits at the end
     left, total = dict.fromkeys(missing, 0.0), sum(seconds.values())  # the greatest progress seen of each
     failures: dict[Run, str] = {}
     pace = Pace(first=0)  # asking all runs how far they are takes time of its own
-    for outcome in engine.map(execute_run, [(str(store.root.resolve()), run.settings(), device) for run in missing]):
+    root, sent = str(store.root.resolve()), logger and logger.settings()
+    for outcome in engine.map(execute_run, [(root, run.settings(), device, sent) for run in missing]):
         if isinstance(outcome, Retry):
             report(f"{missing[outcome.index].folder}: {outcome.reason}")
         elif outcome is not None:
@@ -175,6 +200,7 @@ def carry_out(
             left.pop(run)
             if outcome.error is not None:
                 failures[run] = outcome.error
+            problems += outcome.value or ()
             for warning in folders[run].warnings():
                 report(warning)
         begin = time.perf_counter()
@@ -187,13 +213,18 @@ def carry_out(
         now = next((run for run, behind in left.items() if behind > 0), next(iter(left), None))
         tell(Progress(total - ahead, total, len(depth) - len(left), len(depth), now))
         pace.spent(begin, time.perf_counter())
+    for run in depth.keys() - set(missing) if logger else ():
+        problems += log_stored(logger, run, folders[run])
+    if problems:  # a logger that fails once fails often
+        report(problems[0] + (f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""))
     return failures
 
 
-def execute_run(item: tuple[str, dict, str]) -> None:
-    """Executes one run of a store in whatever process this is."""
-    root, settings, device = item
-    obtain(Store(root), Run.parse(settings), device=device, report=lambda warning: None)  # `carry_out` reports it
+def execute_run(item: tuple[str, dict, str, dict | None]) -> list[str]:
+    """Executes one run of a store in whatever process this is; returns why it could not be logged, if so."""
+    root, settings, device, log = item
+    logger = None if log is None else Logger.parse(log)
+    return _complete(Store(root), Run.parse(settings), device, lambda warning: None, logger)  # `carry_out` reports it
 
 
 def _made(device: str, seconds: float) -> dict[str, object]:

@@ -29,6 +29,7 @@ from prunefield.lab.plan import Plan, make_plan
 from prunefield.lab.results import Results
 from prunefield.lab.store import Store, find_store, open_store, read_store
 from prunefield.lab.tables import find_varying
+from prunefield.loggers import Logger
 from prunefield.runs import Run
 
 LONGEST = 4_000_000  # bytes of a study: a list of half a million seeds
@@ -133,16 +134,18 @@ class Study:
         device: str = "cpu",
         progress: bool = True,
         report: Callable[[str], None] = warn,
+        log: Logger | Mapping[str, Any] | str | None = None,
     ) -> Results:
         """Executes what is not stored yet, `jobs` runs at a time, and returns the results of all runs.
 
         `engine` is where: `local`, or `ray,address=auto`. Interrupt it at any time: the next call continues from the
-        last safe points. `progress` shows a bar on stderr; `report` gets a line for each retry.
+        last safe points. `progress` shows a bar on stderr; `report` gets a line for each retry. `log` is where the
+        numbers of every record are also written: `tensorboard`, `wandb`, or as in `tensorboard,folder=DIR`.
         """
         chosen, device, runs = choose_engine(engine, jobs), check_device(device), self.runs
         opened = open_store(store)
         with show_bar(Path(self.source).name or self.kinds, shown=progress) as tell:
-            failures = carry_out(opened, runs, chosen, device=device, tell=tell, report=report)
+            failures = carry_out(opened, runs, chosen, device=device, tell=tell, report=report, log=log)
         return Results(opened, runs, self.varying, failures)
 
     def __repr__(self) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
+LABEL = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # so that the dashed line does not cross the numbers
+
 
 @dataclass(frozen=True, repr=False)
 class Summary(Displayed):
@@ -68,7 +70,7 @@ class Summary(Displayed):
         axes = figure.subplots()
         names, densities = [show_line(row["layer"], 80) for row in self.layers], [row["density"] for row in self.layers]
         bars = axes.barh(range(len(names)), densities, color="0.45")
-        axes.bar_label(bars, [f"{row['kept']:,} of {row['weights']:,}" for row in self.layers], padding=3)
+        axes.bar_label(bars, [f"{row['kept']:,} of {row['weights']:,}" for row in self.layers], padding=3, bbox=LABEL)
         axes.axvline(self.density, color="black", linestyle="--", linewidth=1, zorder=0)
         axes.set_yticks(range(len(names)), names)
         axes.invert_yaxis()

@@ -142,8 +142,10 @@ class Prediction(Displayed):
             fields.plot(self.fields.T)
             fields.set(xlabel="input", title="predicted fields")
         else:
-            fields.imshow(self.picture.numpy(), cmap="RdBu_r")
+            most = float(self.picture.abs().max())
+            image = fields.imshow(self.picture.numpy(), cmap="RdBu_r", vmin=-most, vmax=most)
             fields.set(title="predicted field of start 0")
+            figure.colorbar(image, label="weight")
 
     def _name_peaks(self) -> list[str]:
         """The place of each peak in an input."""

@@ -1,12 +1,10 @@
-"""Figures and tables of items as files: SVG, PDF and CSV. A figure says in its own file what it is."""
+"""Figures and tables of items as bytes: SVG, PDF and CSV. A figure says in its own file what it is."""
 
 import io
-from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import prunefield
-from prunefield.core.files import make_folder, write_whole
 from prunefield.report.ledger import Finding
 
 if TYPE_CHECKING:
@@ -20,24 +18,6 @@ DATES = {"svg": "Date", "pdf": "CreationDate"}  # left out, so that the same fig
 def format_csv(finding: Finding) -> str:
     """The table behind the drawing."""
     return finding.table.to_csv(index=False)
-
-
-def write_item_files(finding: Finding, root: Path) -> list[Path]:
-    """Writes `root/paper/item-scale.csv`, `.svg` and `.pdf`."""
-    path = root / f"{finding.name}-{finding.scale}"
-    make_folder(path.parent, chosen_by="--store")
-    files = {".csv": format_csv(finding).encode()} | {
-        f".{suffix}": data for suffix, data in encode_drawing(finding).items()
-    }
-    written = [path.with_name(path.name + suffix) for suffix in files]
-    for file, data in zip(written, files.values(), strict=True):
-        write_whole(file, data, chosen_by="--store")
-    return written
-
-
-def encode_drawing(finding: Finding) -> dict[str, bytes]:
-    """The figure with its caption below it, as `svg` and `pdf`."""
-    return encode_captioned(finding.draw(), finding)
 
 
 def encode_captioned(figure: "Figure", finding: Finding) -> dict[str, bytes]:

@@ -11,13 +11,15 @@ from prunefield.core.errors import UsageError, unknown
 from prunefield.core.figures import make_figure
 from prunefield.core.progress import track_progress
 from prunefield.engines import Engine, Outcome, choose_engine
+from prunefield.engines.local import keep_workers
 from prunefield.lab.conditions import check_device
 from prunefield.lab.execution import carry_out, order_runs, show_bar, warn
 from prunefield.lab.listing import write_owner
 from prunefield.lab.plan import Plan, make_plan
 from prunefield.lab.store import Store, find_store, open_store, read_store
+from prunefield.loggers import Logger
 from prunefield.papers import Item, Scale
-from prunefield.report.drawings import write_item_files
+from prunefield.report.item_files import write_item_files
 from prunefield.report.ledger import Finding, check_scale, explain_null, find_items, read_finding
 from prunefield.report.publishing import compare_published, find_published
 from prunefield.report.screen import count_verdicts, show_ledger
@@ -164,6 +166,7 @@ def reproduce(
     device: str = "cpu",
     progress: bool = True,
     report: Callable[[str], None] = warn,
+    log: Logger | Mapping[str, Any] | str | None = None,
 ) -> Reproduction:
     """Executes the runs of items such as `redman2025/fig4` or of whole papers (all by default) and checks their claims.
 
@@ -177,21 +180,22 @@ def reproduce(
         own = [run.folder for run in owners if item.kind() in owners[run]]
         write_owner(opened.root, item.kind(), checked, own)
     first = {run: items[0] for run, items in owners.items()}
-    with show_bar(f"{checked} scale", shown=progress, names=first) as tell:
-        failed = carry_out(opened, owners, mapper, device=device, tell=tell, report=report)
-    failures = {run.folder: reason for run, reason in failed.items()}
-    entries: dict[str, dict[str, Any]] = {item.kind(): {} for item in chosen}
-    work, drawn = [(str(opened.root.resolve()), name, checked) for name in entries], 0
-    with track_progress("figures", unit="items", shown=progress) as show:
-        for outcome in mapper.map(write_item, work):
-            if isinstance(outcome, Outcome):
-                name = work[outcome.index][1]
-                if outcome.error is None:
-                    entries[name] = outcome.value
-                else:
-                    failures[name] = outcome.error
-                drawn += 1
-                show(drawn, len(work), f"{drawn} of {len(work)} items {name}")
+    with keep_workers():
+        with show_bar(f"{checked} scale", shown=progress, names=first) as tell:
+            failed = carry_out(opened, owners, mapper, device=device, tell=tell, report=report, log=log)
+        failures = {run.folder: reason for run, reason in failed.items()}
+        entries: dict[str, dict[str, Any]] = {item.kind(): {} for item in chosen}
+        work, drawn = [(str(opened.root.resolve()), name, checked) for name in entries], 0
+        with track_progress("figures", unit="items", shown=progress) as show:
+            for outcome in mapper.map(write_item, work):
+                if isinstance(outcome, Outcome):
+                    name = work[outcome.index][1]
+                    if outcome.error is None:
+                        entries[name] = outcome.value
+                    else:
+                        failures[name] = outcome.error
+                    drawn += 1
+                    show(drawn, len(work), f"{drawn} of {len(work)} items {name}")
     for entry in entries.values():
         entry |= {"files": [str(opened.root / file) for file in entry["files"]]} if entry else {}
     return Reproduction(opened, entries, failures)
@@ -213,7 +217,7 @@ def write_item(work: tuple[str, str, Scale]) -> dict[str, Any]:
     finding = read_finding(store, Item.parse(name), scale)
     if finding is None:
         return {}
-    files = [str(path.relative_to(store.root)) for path in write_item_files(finding, store.root / "items")]
+    files = [str(path.relative_to(store.root)) for path in write_item_files(finding, store)]
     return {**describe_finding(finding), "files": files}
 
 

@@ -49,6 +49,7 @@ def _list_families() -> dict[str, list[str]]:
         "family": ["items" if family == "papers" else family for family in FAMILIES],
         "model": [*modules("networks"), *list_presets("networks")],
         "engine": list(modules("engines")),
+        "log": list(modules("loggers")),
         "score": list(modules("scores")),
         "data": list(modules("tasks")),
         "kind": list(modules("runs")),

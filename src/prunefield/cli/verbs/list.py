@@ -1,4 +1,4 @@
-"""List the available tasks, networks, scores, runs, engines and items of the papers."""
+"""List the available tasks, networks, scores, runs, engines, loggers and items of the papers."""
 
 from argparse import ArgumentParser, Namespace
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from prunefield.cli.options import add_items, add_store, print_json
 
 if TYPE_CHECKING:
+    from prunefield.engines import Engine
     from prunefield.report.page.gaps import Collected
 
 EXAMPLES = {
@@ -38,7 +39,11 @@ def execute(args: Namespace) -> int:
 
 
 def write_report(
-    place: Path, items: Sequence[str] = (), wanted: str | None = None, out: Path | None = None
+    place: Path,
+    items: Sequence[str] = (),
+    wanted: str | None = None,
+    out: Path | None = None,
+    engine: "Engine | None" = None,
 ) -> "tuple[Path, Collected]":
     """Writes the page of what a store has of the chosen items (all by default); returns its path and what it has."""
     from prunefield.lab.store import read_store
@@ -48,4 +53,4 @@ def write_report(
 
     store = read_store(place)
     found = collect_findings(store, find_items(list(items)), None if wanted is None else check_scale(wanted))
-    return write_page(found, store, out or store.root / "report.html").resolve(), found
+    return write_page(found, store, out or store.root / "report.html", engine=engine).resolve(), found

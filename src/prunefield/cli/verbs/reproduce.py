@@ -41,16 +41,19 @@ def add_options(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> int:
     from prunefield.core.terminal import show_warning
+    from prunefield.engines import choose_engine
+    from prunefield.engines.local import keep_workers
     from prunefield.report.reproduction import plan_items, reproduce
 
     if args.dry_run:
         return print_plan(args, plan_items(args.items or None, args.scale, args.store, device=args.device))
-    found = reproduce(args.items or None, args.scale, args.store, **how_to_run(args))
     page = None
-    if args.report and found.claims:
-        with track_progress("page", unit="pages") as tell:
-            tell(0, 1, "drawing everything that is stored")
-            page, _ = report.write_report(args.store)
+    with keep_workers():
+        found = reproduce(args.items or None, args.scale, args.store, **how_to_run(args))
+        if args.report and found.claims:
+            with track_progress("page", unit="pages") as tell:
+                tell(0, 1, "collecting everything that is stored")
+                page, _ = report.write_report(args.store, engine=choose_engine("local", args.jobs))
     if args.json:
         entries = [{"item": name, "files": [], **entry} for name, entry in found.entries.items()]
         document = {"scale": args.scale, "store": str(args.store), "items": entries, "failures": dict(found.failures)}

@@ -243,7 +243,7 @@ class Fig5(Item):
             draw_rounds(lines[2 * place], mine, data)
             draw_readings(lines[2 * place + 1], mine)
         explain_band(lines[0, 0])
-        letter_panels(lines[:, 0])
+        letter_panels(list(lines[:, 0]))
         for axes in lines.flat:
             axes.axhline(0, color=GREY, linewidth=0.6)
         figure.legend(*lines[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=6)

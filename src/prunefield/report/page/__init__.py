@@ -19,7 +19,7 @@ PDF files are put in last, as far as there is room: `prunefield reproduce` write
 """
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -27,7 +27,9 @@ from typing import Any
 
 import prunefield
 from prunefield.core.files import write_whole
+from prunefield.engines import Engine, Outcome
 from prunefield.lab.store import Store
+from prunefield.report.item_files import make_item_files, read_item_files
 from prunefield.report.ledger import Finding
 from prunefield.report.page.contents import describe_figure, describe_item, list_papers, summarise_versions
 from prunefield.report.page.dynamics import describe_dynamics
@@ -35,19 +37,22 @@ from prunefield.report.page.fields import describe_fields
 from prunefield.report.page.gaps import Collected, describe_store, explain_problem
 from prunefield.report.page.packing import pack_island
 from prunefield.report.page.prunings import describe_prunings
+from prunefield.report.page.room import drop_runs, pack_pdfs
 
-LARGEST = 7_500_000  # bytes of a page
+LARGEST = 7_400_000  # bytes of all islands but that of the claims: with it and the script less than 8 MB
 SCRIPTS = (
     "elements", "islands", "charts", "address", "verdicts", "items", "ledger", "fields", "unit", "dynamics", "pruning",
     "store", "main",
 )  # fmt: skip
 STYLES = ("colours", "page", "parts", "explorers")
+Explored = dict[str, tuple[dict[str, Any], dict[str, Any]]]  # by explorer: what is listed, and its islands
 EXPLORERS = {"fields": describe_fields, "dynamics": describe_dynamics, "pruning": describe_prunings}
 
 
-def write_page(found: Collected, store: Store, path: Path) -> Path:
+def write_page(found: Collected, store: Store, path: Path, *, engine: Engine | None = None) -> Path:
     """Writes the page of what was found in a store."""
-    write_whole(path, render_page(found.findings, store, missing=found.missing, problems=found.problems).encode())
+    page = render_page(found.findings, store, missing=found.missing, problems=found.problems, engine=engine)
+    write_whole(path, page.encode())
     return path
 
 
@@ -57,24 +62,28 @@ def render_page(
     *,
     missing: Sequence[Mapping[str, Any]] = (),
     problems: Mapping[str, str] | None = None,
+    engine: Engine | None = None,
 ) -> str:
-    """The page as text."""
+    """The page as text; the data of the explorers are collected by processes of the engine, if there is one."""
     problems, islands, items = dict(problems or {}), {}, []
+    explore = _explore_store(store, engine)
     for finding in findings:
         try:
-            item, figure = describe_item(finding), describe_figure(finding, store)
+            drawn = read_item_files(finding, store) or make_item_files(finding)
+            item, figure = describe_item(finding, drawn), describe_figure(finding, drawn, store)
         except Exception as error:  # the drawing of one item must not cost the page of all others
             problems[finding.name] = explain_problem(error)
         else:
             items.append(item)
             islands[f"item/{finding.name}"] = figure
     summaries = {}
-    for name, describe in EXPLORERS.items():
-        summaries[name], more = describe(store)
+    for name, (summary, more) in explore().items():
+        summaries[name] = summary
         islands |= more
     pdfs = {name: island.pop("pdf") for name, island in islands.items() if "pdf" in island}
     packed = {name: pack_island(island) for name, island in islands.items()}
-    packed |= _pack_pdfs(pdfs, LARGEST - sum(map(len, packed.values())))
+    drop_runs(packed, summaries, LARGEST)
+    packed |= pack_pdfs(pdfs, LARGEST - sum(map(len, packed.values())))
     index = {
         "version": prunefield.__version__,
         "papers": list_papers([*(item["name"] for item in items), *(gap["name"] for gap in missing), *problems]),
@@ -88,15 +97,27 @@ def render_page(
     return _fill_template(pack_island(index), packed)
 
 
-def _pack_pdfs(pdfs: Mapping[str, bytes], spare: int) -> dict[str, str]:
-    """The PDF files for which there is room, small ones first."""
-    packed = {}
-    for name, pdf in sorted(pdfs.items(), key=lambda pair: len(pair[1])):
-        text = pack_island({"pdf": pdf})
-        spare -= len(text)
-        if spare >= 0:
-            packed[name.replace("item/", "pdf/", 1)] = text
-    return packed
+def _explore_store(store: Store, engine: Engine | None) -> Callable[[], Explored]:
+    """Lets processes of an engine collect the data of the explorers; the result waits for them.
+
+    What a process could not do, and everything if there is no engine, is done here.
+    """
+    work = [(str(store.root.resolve()), name) for name in EXPLORERS]
+    outcomes = iter(()) if engine is None else engine.map(describe_explorer, work)
+    first = next(outcomes, None)  # the processes begin
+
+    def finish() -> Explored:
+        ended = [outcome for outcome in (first, *outcomes) if isinstance(outcome, Outcome) and outcome.error is None]
+        found = {work[outcome.index][1]: outcome.value for outcome in ended}
+        return {name: found.get(name) or describe(store) for name, describe in EXPLORERS.items()}
+
+    return finish
+
+
+def describe_explorer(work: tuple[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The data of an explorer of a store."""
+    root, name = work
+    return EXPLORERS[name](Store(root))
 
 
 def _fill_template(index: str, islands: Mapping[str, str]) -> str:

@@ -6,46 +6,42 @@ from typing import Any
 
 from prunefield.core.settings import flatten_settings
 from prunefield.lab.store import Store
-from prunefield.report.drawings import describe_drawing, encode_captioned, format_csv, list_seeds, write_caption
+from prunefield.report.drawings import list_seeds
+from prunefield.report.item_files import ItemFiles
 from prunefield.report.ledger import Finding, explain_null, load_paper
 from prunefield.report.publishing import compare_published
 
 LONGEST = 400  # runs of an item whose settings are shown
 
 
-def describe_item(finding: Finding) -> dict[str, Any]:
+def describe_item(finding: Finding, files: ItemFiles) -> dict[str, Any]:
     """What the first view needs of an item: its title and its claims."""
     return {
         "name": finding.name,
         "title": finding.item.title,
         "scale": finding.scale,
         "seeds": list_seeds(finding),
-        "rows": len(finding.table),
+        "rows": files.rows,
         "runs": len(finding.results),
         "digest": finding.digest,
         "published": compare_published(finding),
         "choices": finding.item.open_choices,
-        "claims": [_describe_claim(row.as_json()) for row in finding.rows],
+        "claims": [_describe_claim(claim) for claim in files.claims],
     }
 
 
-def _describe_claim(row: dict[str, Any]) -> dict[str, Any]:
+def _describe_claim(row: Mapping[str, Any]) -> dict[str, Any]:
     names = ("text", "where", "expected", "decided_at", "status", "observed", "n", "note")
     null = row["null"] and {**row["null"], "outcome": explain_null(row["null"]["status"])}
     return {**{name: row[name] for name in names}, "null": null}
 
 
-def describe_figure(finding: Finding, store: Store) -> dict[str, Any]:
+def describe_figure(finding: Finding, files: ItemFiles, store: Store) -> dict[str, Any]:
     """The figure of an item and all that is shown on demand: its files, table, settings and versions."""
-    figure = finding.draw()
-    alt = describe_drawing(figure, finding)
     made = [store.folder(run).table("made") for run in finding.results]
     return {
-        "alt": alt,
-        "caption": write_caption(finding),
-        "size": [round(72 * inches) for inches in figure.get_size_inches()],
-        **encode_captioned(figure, finding),
-        "csv": format_csv(finding),
+        **files.about,
+        **{suffix: data.decode() if suffix == "csv" else data for suffix, data in files.contents.items()},
         "settings": describe_settings(
             {run.folder: (run.settings(), one) for (run, one) in zip(finding.results, made, strict=True)}
         ),

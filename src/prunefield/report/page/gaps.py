@@ -10,6 +10,7 @@ from prunefield.core.errors import Error
 from prunefield.lab.execution import order_runs
 from prunefield.lab.store import Store
 from prunefield.papers import SCALES, Item, Scale
+from prunefield.report.item_files import read_item_files
 from prunefield.report.ledger import Finding, read_finding
 
 MOST = 200  # runs of each sort that are named
@@ -31,7 +32,8 @@ def collect_findings(store: Store, items: Iterable[Item], scale: Scale | None = 
         try:
             finding = read_finding(store, item, scale)
             if finding:
-                _ = finding.rows  # a record without its values or tensors is found here
+                if read_item_files(finding, store) is None:
+                    _ = finding.rows  # a record without its values or tensors is found here
                 found.findings.append(finding)
             else:
                 found.missing.append(_describe_gap(store, item, scale))
