@@ -32,14 +32,14 @@ def main() -> None:
 
 
 def write_thumbnail(finding: Finding) -> None:
-    """Replaces the picture of an item."""
+    """Replaces the picture of an item; its name says at which scale the runs were made."""
     stem = finding.name.replace("/", "-")
     buffer = io.BytesIO()
     finding.draw().savefig(buffer, format="png", dpi=WIDTH / finding.item.size[0])
     image = Image.open(buffer).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
     for old in FOLDER.glob(f"{stem}-*.png"):
         old.unlink()
-    path = FOLDER / f"{stem}-{finding.scale}.png"
+    path = FOLDER / f"{stem}-{finding.item.own_scale(finding.scale)}.png"
     image.save(path, optimize=True)
     print(f"{path.name}: {path.stat().st_size // 1024} KB")
 
