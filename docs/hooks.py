@@ -4,8 +4,7 @@ In a page a fence `python` is executed, all fences of a page in one namespace an
 `console` every line `$ prunefield …`. What they print and the pictures they write are shown below. A fence `toml` whose
 first line is `# NAME.toml` is written to that file. A fence of another language (`py`, `sh`) is only shown. Code that
 fails stops the build. Formulas between dollars become MathML, which browsers show without a script. With
-PRUNEFIELD_DOCS=quick nothing is executed. `<!-- kinds: FAMILY -->` becomes the API of all kinds of a family and
-`<!-- modules: ROOM -->` that of all modules of a room that are not on the page of the API.
+PRUNEFIELD_DOCS=quick nothing is executed.
 """
 
 import base64
@@ -25,7 +24,6 @@ from unittest.mock import patch
 
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```(python|console|toml(?=\n# \S+\.toml\n))\n(.*?)^```$\n?", re.DOTALL | re.MULTILINE)
-LISTED = re.compile(r"<!-- (kinds|modules): (\w+) -->")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 SHOWN = {"span": "inline", "div": "block"}
 WIDTH = 100  # of what is printed
@@ -36,28 +34,9 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """The text of a page with the output of its code; the changelog is the one of the project."""
     if page.file.src_uri == "changelog.md":
         return (ROOT / "CHANGELOG.md").read_text().replace("](docs/", "](")
-    markdown = LISTED.sub(
-        lambda found: list_kinds(found[2]) if found[1] == "kinds" else list_modules(found[2]), markdown
-    )
     if os.environ.get("PRUNEFIELD_DOCS") == "quick" or not FENCE.search(markdown):
         return markdown
     return show_outputs(markdown, page.file.src_uri)
-
-
-def list_kinds(family: str) -> str:
-    """A heading and the API for each kind."""
-    from prunefield.core.names import modules
-
-    own = {name: module for name, module in modules(family).items() if module.startswith("prunefield.")}
-    level = "    options:\n      heading_level: 4\n"
-    return "\n".join(f"### `{name}`\n\n::: {module}\n{level}" for name, module in own.items())
-
-
-def list_modules(room: str) -> str:
-    """The API of each public module of a room; loops that numba compiles are no part of it."""
-    shown = (ROOT / "docs" / "api.md").read_text()
-    names = [f"prunefield.{room}.{path.stem}" for path in sorted((ROOT / "src/prunefield" / room).glob("[!_]*.py"))]
-    return "\n".join(f"::: {name}\n" for name in names if name not in shown and not name.endswith("_kernels"))
 
 
 def on_page_content(html: str, **_: Any) -> str:

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PICTURES = DOCS / "pictures" / "gallery"
 HOOKS = run_path(str(DOCS / "hooks.py"))
+LISTING = run_path(str(DOCS / "listing.py"))
 ITEMS = [name for name, module in modules("papers").items() if module.startswith("prunefield.")]
 NAMES = sorted(set(dir(prunefield)) - {"__version__"})
 
@@ -58,16 +59,22 @@ def test_the_api_has_every_name():
 @pytest.mark.parametrize("family", sorted(set(FAMILIES) - {"papers"}))
 def test_the_api_has_every_kind(family):
     assert f"\n<!-- kinds: {family} -->\n" in (DOCS / "api-kinds.md").read_text()
-    shown = HOOKS["list_kinds"](family)
+    shown = LISTING["list_kinds"](family)
     for name, module in modules(family).items():
         if module.startswith("prunefield."):
-            assert f"### `{name}`\n\n::: {module}\n" in shown
+            assert re.search(rf"^### `{name}`\n\n.*?\n::: {module}$", shown, re.DOTALL | re.MULTILINE)
+
+
+def test_settings_are_listed_with_type_default_and_meaning():
+    shown = LISTING["list_kinds"]("runs")
+    assert "\n| `labels` | `'true' \\| 'random'` | `'true'` | training labels: the task's own, or random |\n" in shown
+    assert "\n| `hidden` | `tuple[int, ...]` | `(1024, 1024)` | widths of the hidden layers |\n" in shown
 
 
 @pytest.mark.parametrize("room", ["measures", "theory"])
 def test_the_api_has_every_module(room):
     assert f"\n<!-- modules: {room} -->\n" in (DOCS / f"api-{room}.md").read_text()
-    shown = HOOKS["list_modules"](room) + (DOCS / "api.md").read_text()
+    shown = LISTING["list_modules"](room) + (DOCS / "api.md").read_text()
     for path in (ROOT / "src" / "prunefield" / room).glob("[!_]*.py"):
         assert f"::: prunefield.{room}.{path.stem}" in shown or path.stem.endswith("_kernels")
 

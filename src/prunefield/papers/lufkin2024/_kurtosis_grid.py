@@ -63,11 +63,14 @@ def list_tasks(size: int = 40) -> Iterator[Nlgp | Kur]:
         yield from (Kur(k=k, size=size, lengthscales=lengthscales) for k in EXPONENTS)
 
 
-def list_grid(scale: Scale, only: tuple[int, ...] = ()) -> list[Run]:
+QUIET = Size(40, 30, 200, rate=0.1)
+
+
+def list_grid(scale: Scale, sizes: tuple[Size, ...] | None = None) -> list[Run]:
     """For each number of sites and each task the simulation and, from the same initial weights to the same time, Eq. 5.
 
     Batches have all translates and both signs of each example; at smoke scale they are plain, and the time is short.
-    `only` are the numbers of sites that are wanted, if not all of the scale.
+    `sizes` replaces those of the scale.
     """
     runs: list[Run] = []
     if scale == "smoke":
@@ -77,7 +80,7 @@ def list_grid(scale: Scale, only: tuple[int, ...] = ()) -> list[Run]:
                 runs.append(Neuron(lr=0.1, batch_size=400, steps=700, record_every=350, **same))
             runs.append(Flow(time=70.0, record_every=35.0, **same))
         return runs
-    for sites, inits, batch, rate, time in (size for size in SIZES[scale] if not only or size.sites in only):
+    for sites, inits, batch, rate, time in sizes or SIZES[scale]:
         for task in list_tasks(sites):
             same = {"task": task, "inits": inits}
             if batch and (sites == 40 or scale == "paper" or task.title in FEWER):
