@@ -141,16 +141,15 @@ class Imp(Run):
         seen = self._on(state, self._first(reused))
         place = state.values
         images, labels = (state.generator(self.seed, name) for name in STREAMS)
-        stream = Ahead(self.task, self.batch_size, images, taken=place.setdefault("step", 0))
+        stream = Ahead(self.task, self.batch_size, images, taken=place.get("step", 0))
 
         def draw() -> Batch:
             return self._on(state, self._draw(reused, stream, labels))
 
         def train_round(n: int) -> Iterator[int]:
             for goal in self._goals(n):
-                yield from train(
-                    net, draw, steps=goal, lr=self.lr, mask=imp.mask, start=place["step"], compact=self.compact
-                )
+                start = place.setdefault("step", 0)  # after "round": the digest depends on the order
+                yield from train(net, draw, steps=goal, lr=self.lr, mask=imp.mask, start=start, compact=self.compact)
 
         def describe_round(n: int) -> Record:
             scores = (None, None) if n == self.rounds else (measure_accuracy(net, test), measure_accuracy(net, seen))
