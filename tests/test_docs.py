@@ -31,7 +31,11 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", WITH_CODE, ids=name)
+@pytest.mark.parametrize(
+    "page",
+    # `make docs` runs the code of the site
+    [pytest.param(page, marks=[pytest.mark.slow] * (page.parent != ROOT), id=name(page)) for page in WITH_CODE],
+)
 def test_the_code_runs(page):
     if "from transformers" in page.read_text():
         pytest.importorskip("transformers", reason="needs `make docs` once")

@@ -9,13 +9,14 @@ from prunefield.cli import main
 from prunefield.core.names import FAMILIES, modules, read_summary
 from prunefield.core.plugin import find_class
 from prunefield.engines import Engine
+from prunefield.loggers import Logger
 from prunefield.networks import Network
 from prunefield.papers import Item
 from prunefield.runs import Run
 from prunefield.scores import Score
 from prunefield.tasks import Task
 
-ROOTS = {root.family: root for root in (Task, Network, Score, Run, Engine, Item)}
+ROOTS = {root.family: root for root in (Task, Network, Score, Run, Engine, Logger, Item)}
 KINDS = [(family, kind) for family in FAMILIES for kind in modules(family)]
 
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import shutil
 import zlib
 from html.parser import HTMLParser
 
@@ -52,14 +53,29 @@ def read_island(text: str) -> dict:
 
 
 @pytest.fixture(scope="module")
-def findings(smoke):
-    one_of_each_paper = {name.partition("/")[0]: name for name in modules("papers")}
-    return [read_finding(smoke, item, "smoke") for item in find_items(list(one_of_each_paper.values()))]
+def own(smoke, tmp_path_factory):
+    """A store with the runs of one item of each paper, to which no other test adds any."""
+    store = Store(tmp_path_factory.mktemp("own") / "store")
+    for item in list_one_of_each_paper():
+        finding = read_finding(smoke, item, "smoke")
+        assert finding is not None
+        for run in finding.results:
+            shutil.copytree(smoke.folder(run).path, store.folder(run).path, dirs_exist_ok=True)
+    return store
+
+
+def list_one_of_each_paper():
+    return find_items(list({name.partition("/")[0]: name for name in modules("papers")}.values()))
 
 
 @pytest.fixture(scope="module")
-def page(findings, smoke):
-    return render_page(findings, smoke)
+def findings(own):
+    return [read_finding(own, item, "smoke") for item in list_one_of_each_paper()]
+
+
+@pytest.fixture(scope="module")
+def page(findings, own):
+    return render_page(findings, own)
 
 
 @pytest.fixture(scope="module")
@@ -139,11 +155,11 @@ def test_nothing_is_drawn_twice(findings, tmp_path, monkeypatch):
     assert figure.read_bytes() == whole
 
 
-def test_the_page_is_the_same_from_files(findings, smoke, page, monkeypatch):
+def test_the_page_is_the_same_from_files(findings, own, page, monkeypatch):
     for finding in findings:
-        write_item_files(finding, smoke)
+        write_item_files(finding, own)
     monkeypatch.setattr(type(findings[0]), "draw", None)
-    assert render_page(findings, smoke, engine=Local(jobs=1)) == page
+    assert render_page(findings, own, engine=Local(jobs=1)) == page
 
 
 def test_a_drawing_says_in_its_file_what_it_is(findings, tmp_path):

@@ -8,6 +8,7 @@ from prunefield.core.seeds import generator
 from prunefield.runs import Run, State
 from prunefield.runs.imp import Imp
 from prunefield.tasks.leaves import Leaves
+from prunefield.training.ahead import Ahead
 
 TASK = Leaves(side=8, count=30, largest=4, margin=1, categories=3)
 SMALL = {"task": TASK, "hidden": (12, 10), "steps": 40, "rewind": 5, "rounds": 2, "held_out": 60, "batch_size": 10}
@@ -20,8 +21,8 @@ def finish(run, state=None):
 def drawn(run, count):
     """The first batches that a run trains on."""
     reused = run._reused()
-    streams = generator(run.seed, "images"), generator(run.seed, "labels")
-    return reused, [run._draw(reused, *streams) for _ in range(count)]
+    images, labels = Ahead(run.task, run.batch_size, generator(run.seed, "images")), generator(run.seed, "labels")
+    return reused, [run._draw(reused, images, labels) for _ in range(count)]
 
 
 def test_an_endless_stream_has_no_image_twice_and_a_reused_set_only_its_own():

@@ -5,9 +5,8 @@ import math
 import pytest
 import torch
 
-from prunefield.core.errors import UsageError
 from prunefield.measures.sinusoids import fit_sinusoid
-from prunefield.runs import Run, State
+from prunefield.runs import State
 from prunefield.runs.flow import Flow
 from prunefield.tasks.elliptical import Elliptical
 from prunefield.tasks.gaussian import Gaussian
@@ -107,5 +106,3 @@ def test_the_run_flow_uses_the_exact_amplifier_of_elliptical_data():
     run = Flow(task=Elliptical(nu=3.0), inits=2, amplifier="linear", time=400.0, record_every=200.0)
     last = [record for record in run(State()) if record is not None][-1].tensors["weights"]
     assert last.mean(-1).abs().tolist() == pytest.approx([0.0327] * 2, abs=5e-5)
-    with pytest.raises(UsageError, match="two classes"):
-        Run.parse({"kind": "flow", "task": {"kind": "gaussian", "lengthscales": (1, 2, 3)}})

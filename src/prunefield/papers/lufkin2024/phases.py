@@ -15,7 +15,7 @@ from prunefield.papers.lufkin2024._phase_picture import draw_diagram
 from prunefield.papers.lufkin2024.claim3_2 import FAR, MIDDLE, find_threshold, mirror
 from prunefield.runs import Result, Run
 from prunefield.runs.neuron import Neuron
-from prunefield.runs.phases import Phases
+from prunefield.runs.phases import Phases as PhaseRun
 from prunefield.runs.placement import Placement
 from prunefield.tasks import Task
 from prunefield.tasks.cifar10 import Cifar10
@@ -45,7 +45,7 @@ IMAGES: dict[Scale, tuple[Task, ...]] = {
 NAMES = {"leaves": "dead leaves", "photos": "photographs", "cifar10": "CIFAR-10", "tiny-imagenet": "Tiny ImageNet"}
 
 
-def describe_laws(run: Phases | Neuron | Placement, result: Result) -> Iterator[dict[str, Any]]:
+def describe_laws(run: PhaseRun | Neuron | Placement, result: Result) -> Iterator[dict[str, Any]]:
     """One row for each law, simulated neuron or data set."""
     if isinstance(run, Neuron):
         assert isinstance(run.task, Nlgp | Kur)
@@ -60,7 +60,7 @@ def describe_laws(run: Phases | Neuron | Placement, result: Result) -> Iterator[
         yield known | {"name": run.task.title, "ratio": long / short, "ipr_n": float(ipr) * run.task.size}
         return
     for record in result.records:
-        if isinstance(run, Phases):
+        if isinstance(run, PhaseRun):
             known = {"source": "Eq. 5", "laws": run.laws, "name": f"{run.laws} {record['parameter']:g}"}
             yield known | {"size": run.size, **{key: record[key] for key in ("excess", "ratio", "ipr_n")}}
         else:
@@ -83,7 +83,7 @@ def find_boundary(table: Frame, laws: str) -> Frame:
     return DataFrame(found, columns=["ratio", "excess"]).dropna()
 
 
-class PhaseDiagram(Item):
+class Phases(Item):
     """Our own figure on lufkin2024: the width of the field that Eq. 5 predicts, against kurtosis and lengthscales."""
 
     title = "Phase diagram of localisation"
@@ -112,7 +112,7 @@ class PhaseDiagram(Item):
         runs: list[Run] = []
         for laws in LAWS:
             values = tuple(round(float(x), 4) for x in np.linspace(LOWEST[laws], HIGHEST[laws], excesses))
-            flow = Phases(laws=laws, excesses=values, ratios=rising, size=size, time=time)
+            flow = PhaseRun(laws=laws, excesses=values, ratios=rising, size=size, time=time)
             learning = {"inits": 3, "lr": 0.1, "batch_size": batch, "symmetric": True}
             learning |= {"steps": round(time / 0.1), "record_every": round(time / 0.1)}
             points = product(POINTS[laws], RATIOS if scale != "smoke" else RATIOS[1:2])
@@ -120,7 +120,7 @@ class PhaseDiagram(Item):
         return [*runs, *(Placement(task=task, examples=images, **small) for task in IMAGES[scale])]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return gather(results, describe_laws, (Phases, Neuron, Placement))
+        return gather(results, describe_laws, (PhaseRun, Neuron, Placement))
 
     def ideal(self) -> Frame:
         """Local below 0, whatever the ratio; images are local."""

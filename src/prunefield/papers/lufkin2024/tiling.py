@@ -46,7 +46,7 @@ def find_nearest(peaks: torch.Tensor, size: int) -> torch.Tensor:
 def average_cosines(fields: torch.Tensor) -> torch.Tensor:
     """The mean cosine of the angle between two units of each network, of fields (nets, units, sites), shape (nets,).
 
-    >>> average_cosines(torch.tensor([[[1.0, 0.0], [0.0, 2.0], [-1.0, 0.0]]])).round(decimals=4).tolist()
+    >>> average_cosines(torch.tensor([[[1.0, 0.0], [0.0, 2.0], [-1.0, 0.0]]])).double().round(decimals=4).tolist()
     [-0.3333]
     """
     unit, count = functional.normalize(fields, dim=-1), fields.shape[1]
