@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-page test-slow fuzz lint bench docs tour publish venv clean
+.PHONY: help demo test test-long test-page test-slow fuzz lint bench docs tour publish venv clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -10,8 +10,11 @@ help:  ## this list
 demo: .venv/ready  ## reproduce all papers at smoke scale, say what holds, write the page
 	@$(BIN)/prunefield reproduce --scale smoke --report
 
-test: .venv/ready  ## all tests but the slow ones, at most 8 minutes on 2 idle cores
-	$(BIN)/python -m pytest -m "not slow and not page" -n 2
+test: .venv/ready  ## all tests but the long and the slow ones, at most 8 minutes on 2 idle cores
+	$(BIN)/python -m pytest -m "not long and not slow and not page" -n 2
+
+test-long: .venv/ready  ## tests of ten seconds or more each: Ray, processes that are killed, the notebook, single files dropped in
+	$(BIN)/python -m pytest -m long -n 2
 
 test-page: .venv/page  ## the page in a real browser: Debian's chromium, which root installs; without it, skipped with a warning
 	$(BIN)/python -m pytest -m page tests/page -rs

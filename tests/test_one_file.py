@@ -11,6 +11,7 @@ import pytest
 
 import prunefield
 
+pytestmark = pytest.mark.long
 CONTRACT = Path(__file__).parent / "contract"
 SCORE = '''"""How far a weight is from the mean of its layer, from nobody's paper."""
 

@@ -28,6 +28,7 @@ def test_the_notebook_is_current_and_small(notebook):
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
 
 
+@pytest.mark.long
 def test_the_cells_run(notebook, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cells = SCRIPT["execute_cells"](SCRIPT["read_cells"]((DOCS / "tour.py").read_text()))

@@ -193,6 +193,7 @@ def test_version(capsys):
     assert capsys.readouterr().out.startswith("prunefield 0.")
 
 
+@pytest.mark.long
 def test_ctrl_c_leaves_a_store_that_resumes(tmp_path):
     """SIGINT to the whole group, as a terminal sends it."""
     (tmp_path / "study.toml").write_text('kind = "toy"\nsteps = 400\npause = 0.01\n')

@@ -44,6 +44,7 @@ def test_kept_workers_serve_several_maps_and_end_with_the_block():
     assert {outcome.value for outcome in Local(jobs=1).map(name_process, [0]) if outcome} != first
 
 
+@pytest.mark.long
 def test_a_ray_cluster_gives_the_same_bits(tmp_path):
     """One that is started here, and an existing one that is found by its address."""
     ray = pytest.importorskip("ray")
@@ -113,6 +114,7 @@ from prunefield.lab.execution import carry_out; from prunefield.lab.store import
 carry_out(Store(sys.argv[1]), [Toy(seed=s, steps=3000, pause=0.01) for s in range(2)], Local(jobs=2))"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_orphans_however_the_command_ends(tmp_path, how):

@@ -22,6 +22,7 @@ from prunefield.lab.execution import carry_out
 from prunefield.lab.store import Store
 
 pytest.importorskip("ray")
+pytestmark = pytest.mark.long
 PATIENCE = 600  # seconds; a busy machine is not a failure
 SWEEP = """
 import sys

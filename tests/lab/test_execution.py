@@ -25,6 +25,7 @@ CHILD = "import sys; from toy import Toy; from prunefield import Store, obtain; 
 obtain(Store(sys.argv[1]), Toy(steps=150, pause=0.01))"
 
 
+@pytest.mark.long
 def test_a_run_killed_ten_times_ends_with_the_same_bits(tmp_path):
     """SIGKILL at random moments, then the same command again."""
     expected = obtain(Store(tmp_path / "whole"), SLOW).digest
