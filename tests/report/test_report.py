@@ -155,6 +155,7 @@ def test_nothing_is_drawn_twice(findings, tmp_path, monkeypatch):
     assert figure.read_bytes() == whole
 
 
+@pytest.mark.long
 def test_the_page_is_the_same_from_files(findings, own, page, monkeypatch):
     for finding in findings:
         write_item_files(finding, own)

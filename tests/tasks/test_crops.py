@@ -128,6 +128,7 @@ print(hashlib.sha256(torch.cat(x).numpy().tobytes()).hexdigest())
 """
 
 
+@pytest.mark.long
 def test_another_process_with_more_threads_draws_the_same_bits():
     found = {
         subprocess.run([sys.executable, "-c", PRINT, threads], capture_output=True, text=True, check=True).stdout
@@ -146,6 +147,7 @@ def test_a_stream_continues_from_the_state_of_its_generator():
     assert torch.equal(task.sample(40, generator=other).x, rest)
 
 
+@pytest.mark.long
 def test_the_clone_of_crops_has_their_covariance_and_full_rank():
     task = Task.parse(f"{TINY},side=4")
     clone = Task.parse({"kind": "clone", "of": task.settings(), "per_class": 60})
