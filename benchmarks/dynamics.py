@@ -88,7 +88,7 @@ def draw_numbers(run: Neuron) -> None:
     """Draws as many numbers as the run, which uses one more batch than it has steps, for the last loss."""
     generator = torch.Generator().manual_seed(0)
     for _ in range(run.steps + 1):
-        torch.randn(run.batch_size, run.task.size, dtype=torch.float64, generator=generator)
+        torch.randn(run.batch_size, run.task.sites, dtype=torch.float64, generator=generator)
 
 
 def train_by_numpy(steps: int) -> float:

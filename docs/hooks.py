@@ -16,6 +16,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stdout
+from functools import cache
 from html import unescape
 from pathlib import Path
 from textwrap import fill
@@ -98,7 +99,26 @@ def prepare_session() -> None:
     import torch
 
     matplotlib.use("Agg")
+    declare_operators()
     torch.manual_seed(0)
+
+
+@cache
+def declare_operators() -> None:
+    """Makes torchvision, which timm and transformers import, importable beside a CPU build of torch.
+
+    Its builds on PyPI for Linux have a library for CUDA, which such a torch cannot load; without it their import
+    fails because these two operators are missing. No page calls them.
+    """
+    import torch
+
+    try:
+        import torchvision  # noqa: F401  # pyright: ignore[reportMissingImports]
+    except ModuleNotFoundError:
+        return
+    except RuntimeError:
+        for name in ("nms", "qnms"):
+            torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 
 @contextmanager

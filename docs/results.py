@@ -2,8 +2,9 @@
 
 In a page, `<!-- published: ITEM … -->` begins the table of the claims of these items, or of all items of a paper, and
 `<!-- published: counts PAPER … -->` the table of how many claims have which verdict; `<!-- end -->` ends it. A table
-of claims is left as it is until all of its items are published. `<!-- published: gallery PAPER -->` begins the cards of
-all items of a paper; their pictures are made by `docs/thumbnails.py`.
+of claims is left as it is until all of its items are published; `<!-- published: ITEM … | WORDS -->` has only the
+claims with these words. `<!-- published: gallery PAPER -->` begins the cards of all items of a paper; their pictures
+are made by `docs/thumbnails.py`.
 """
 
 import argparse
@@ -54,6 +55,9 @@ def main() -> int:
 def find_outdated() -> dict[Path, str]:
     """The pages whose tables are not those of the published results, with the text that they should have."""
     pages = {page: page.read_text() for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))}
+    for page, text in pages.items():
+        if text.count("<!-- published: ") != text.count("<!-- end -->"):
+            sys.exit(f"{page.relative_to(ROOT)}: a table that begins with <!-- published: … --> has no <!-- end -->")
     filled = {page: fill_tables(text) for page, text in pages.items()}
     return {page: text for page, text in filled.items() if text != pages[page]}
 
@@ -62,7 +66,8 @@ def fill_tables(text: str) -> str:
     """A page with its tables made anew."""
 
     def fill(region: re.Match[str]) -> str:
-        items = find_items(region[3].split())
+        names, _, words = region[3].partition(" | ")
+        items = find_items(names.split())
         found = {item.kind(): find_published(item) for item in items}
         entries = [entry for entry in found.values() if entry]
         if region[2] == "gallery ":
@@ -70,7 +75,7 @@ def fill_tables(text: str) -> str:
         elif region[2]:
             parts = filter(None, (count_claims(entries), list_missing(found)))
         elif len(entries) == len(found):
-            parts = [list_claims(entries)]
+            parts = [list_claims(entries, words)]
         else:
             return region[0]
         return "\n".join((region[1], *parts, ""))
@@ -78,12 +83,12 @@ def fill_tables(text: str) -> str:
     return REGION.sub(fill, text)
 
 
-def list_claims(entries: list[PublishedItem]) -> str:
-    """One row per claim: what the paper says, what was observed, and the verdict with what is to be said about it."""
+def list_claims(entries: list[PublishedItem], words: str = "") -> str:
+    """One row per claim with these words: what the paper says, what was observed, and the verdict with its note."""
     rows: list[tuple[str, ...]] = [("item", "claim", "paper", "observed", "n", "verdict")]
     for entry in entries:
         name = f"`{entry.item.partition('/')[2]}`, {entry.scale}"
-        for claim in entry.claims:
+        for claim in (claim for claim in entry.claims if words in claim.text):
             verdict = ": ".join(filter(None, (claim.status, claim.note)))
             texts = (f"{claim.text} ({claim.where})", claim.expected, claim.observed, f"{claim.n:,}", verdict)
             rows.append((name, *map(escape, texts)))

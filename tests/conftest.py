@@ -13,7 +13,7 @@ settings.register_profile("search", deadline=None, max_examples=2000, print_blob
 settings.load_profile("same")
 
 EXTENSION = str(Path(__file__).parent / "extension")
-sys.path.insert(0, EXTENSION)
+sys.path[:0] = [EXTENSION, str(Path(__file__).parent / "engines")]
 os.environ.pop("COLUMNS", None)  # the library readline sets it for the workers of pytest-xdist
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (EXTENSION, os.environ.get("PYTHONPATH"))))
 
@@ -43,6 +43,22 @@ def datasets(data_folder, tmp_path_factory):
         Task.parse(kind).get(write(tmp_path_factory.mktemp(kind)), lambda have, size: None)
     write_own(data_folder)
     return data_folder
+
+
+@pytest.fixture(scope="session")
+def slurm():
+    """A real Slurm (`make test-engines` installs it); where it cannot be started, tests are skipped and say why."""
+    from slurm_cluster import Unavailable, start_slurm
+
+    running = start_slurm()
+    try:
+        cluster = running.__enter__()
+    except Unavailable as error:
+        pytest.skip(f"NO SLURM TESTS: {error}")
+    try:
+        yield cluster
+    finally:
+        running.__exit__(None, None, None)
 
 
 @pytest.fixture

@@ -126,12 +126,14 @@ def test_a_sweep_prints_one_row_per_run_with_what_was_swept(capsys, study, out):
     assert main(["sweep", study(SWEEP), *out]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["run", "seed", "scale", "step", "mean"]
-    assert [line.split()[1:4] for line in lines[2:]] == [
+    assert [line.split()[1:4] for line in lines[2:6]] == [
         ["1", "1", "49"],
         ["1", "3", "49"],
         ["2", "1", "49"],
         ["2", "3", "49"],
     ]
+    assert all(Path(line).is_file() for line in lines[7:])
+    assert [Path(line).suffix for line in lines[7:]] == [".csv", ".svg"]
 
 
 def test_a_dry_run_executes_nothing(capsys, study, tmp_path):

@@ -7,7 +7,8 @@ import pytest
 from prunefield.core.names import modules
 from prunefield.engines import Engine
 
-KINDS = list(modules("engines"))
+CLUSTERS = {"slurm": [pytest.mark.engines]}  # kinds that need a cluster of their own: `make test-engines`
+KINDS = [pytest.param(kind, marks=CLUSTERS.get(kind, [])) for kind in modules("engines")]
 
 
 def halve(number: int) -> float:
@@ -22,9 +23,10 @@ def environment(name: str) -> str | None:
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestEngine:
-    def test_maps_everything_and_survives_failures(self, kind, monkeypatch):
-        if kind == "ray":
-            pytest.importorskip("ray")
+    def test_maps_everything_and_survives_failures(self, kind, monkeypatch, request, tmp_path):
+        if kind in ("ray", "slurm"):
+            request.getfixturevalue(kind) if kind in CLUSTERS else pytest.importorskip(kind)
+            monkeypatch.setenv("PRUNEFIELD_STORE", str(tmp_path))
             monkeypatch.setenv("PYTHONPATH", f"{os.path.dirname(__file__)}{os.pathsep}{os.environ['PYTHONPATH']}")
         engine = Engine.parse({"kind": kind, "jobs": 2})
         outcomes = [outcome for outcome in engine.map(halve, [0, 1, 2, 3, 4]) if outcome is not None]

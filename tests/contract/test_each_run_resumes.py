@@ -1,8 +1,11 @@
-"""Every run, present and future, ends with the same digest when it is killed after each of its safe points."""
+"""Every run, present and future, ends with the digest that it had before, also when it is killed after each of its safe
+points.
+"""
 
 from itertools import count
 
 import pytest
+from kept_results import check_result
 
 from prunefield.core.names import modules
 from prunefield.lab.execution import Pace, obtain, order_runs
@@ -116,6 +119,7 @@ def test_a_run_that_is_killed_again_and_again_gives_the_same_digest(run, shared,
     ended.clear()
     expected = obtain(shared, run).digest
     folder = shared.folder(run)
+    check_result(folder)
     folder.remove()
     save, lives = Folder.save, 0
 

@@ -21,8 +21,8 @@ from prunefield.engines.local import Local
 from prunefield.lab.execution import carry_out
 from prunefield.lab.store import Store
 
-pytest.importorskip("ray")
-pytestmark = pytest.mark.long
+pytest.importorskip("ray", reason="NO RAY TESTS: ray is not installed; try: pip install 'prunefield[ray]'")
+pytestmark = pytest.mark.engines
 PATIENCE = 600  # seconds; a busy machine is not a failure
 SWEEP = """
 import sys
@@ -156,11 +156,61 @@ def test_what_dies_is_retried_and_what_fails_is_not(tmp_path):
             os._exit(9)
         return times
 
-    events = [event for event in Ray(jobs=1, retries=1).map(die, [-1, 1, 2]) if event is not None]
+    events = [event for event in Ray(jobs=1, retry=1).map(die, [-1, 1, 2]) if event is not None]
     outcomes = sorted((event for event in events if isinstance(event, Outcome)), key=lambda outcome: outcome.index)
     assert [outcome.value for outcome in outcomes] == [None, 1, None]
     assert outcomes[0].error == "ValueError: less than nothing"
-    assert (outcomes[2].error or "").startswith("its process died (retries: 1): ")
+    assert (outcomes[2].error or "").startswith("its process died (retry: 1): ")
     retries = [event for event in events if isinstance(event, Retry)]
     assert retries == [Retry(index, "its process died; retry 1 of 1") for index in (1, 2)]
-    assert Ray().retries == 3
+    assert Ray().retry == 3
+
+
+GPUS = """
+import os, sys, time
+from pathlib import Path
+from prunefield.engines import Hints
+from prunefield.engines.ray import Ray
+
+def look(folder):
+    Path(folder, str(os.getpid())).touch()
+    deadline = time.monotonic() + 300
+    while len(os.listdir(folder)) < 4 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return os.environ["CUDA_VISIBLE_DEVICES"], len(os.listdir(folder))
+
+address, folder = sys.argv[1:]
+engine = Ray(address=address, num_gpus=0.5, resources={"fast": 1})
+outcomes = [event for event in engine.map(look, [folder] * 4, Hints(device="cuda")) if event is not None]
+print(sorted(outcome.value for outcome in outcomes))
+"""
+
+
+def test_runs_share_gpus_and_take_resources_of_the_cluster(tmp_path):
+    """Two GPUs that do not exist: Ray counts them, and each run is told which is its own."""
+    import ray
+
+    start = {"num_cpus": 4, "num_gpus": 2, "resources": {"fast": 4}}
+    cluster = ray.init(**start, include_dashboard=False, logging_level="error", log_to_driver=False)
+    try:
+        command = [sys.executable, "-c", GPUS, cluster.address_info["gcs_address"], str(tmp_path)]
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    finally:
+        ray.shutdown()
+    assert answer.stdout.strip() == "[('0', 4), ('0', 4), ('1', 4), ('1', 4)]", answer.stderr
+
+
+def test_small_runs_that_die_together_are_told_apart():
+    """Ten in one task, the fifth of which ends its process every time."""
+    from prunefield.engines import Hints
+    from prunefield.engines.ray import Ray
+
+    def die(item: int) -> int:
+        if item == 4:
+            os._exit(9)
+        return item
+
+    events = list(Ray(jobs=1, retry=0).map(die, list(range(10)), Hints(seconds=[0.001] * 10)))
+    outcomes = {event.index: event for event in events if isinstance(event, Outcome)}
+    assert [outcomes[index].value for index in range(10)] == [0, 1, 2, 3, None, 5, 6, 7, 8, 9]
+    assert (outcomes[4].error or "").startswith("its process died (retry: 0)")

@@ -102,7 +102,7 @@ def test_progress_reaches_the_end(store):
 class Scripted(Local):
     """Not an engine of anybody: what its runs leave in their folders is written between two looks at them."""
 
-    def map(self, work, items):
+    def map(self, work, items, hints=None):
         root, settings, *_ = items[0]
         folder = Store(root).folder(Run.parse(settings))
         folder.begin(Run.parse(settings))

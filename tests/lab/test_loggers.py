@@ -1,7 +1,6 @@
 """Loggers: every step once, the same bits with and without, and a failure that is reported and does no harm."""
 
 import json
-from importlib.util import find_spec
 
 import pytest
 from toy import Toy
@@ -79,7 +78,7 @@ def test_a_run_that_is_resumed_has_every_step_once(tmp_path):
 class Here(Local):
     """An engine of this process, which knows the loggers of this file."""
 
-    def map(self, work, items):
+    def map(self, work, items, hints=None):
         for index, item in enumerate(items):
             yield Outcome(index, work(item))
 
@@ -106,7 +105,7 @@ def test_a_missing_package_is_one_line(logger, tmp_path, monkeypatch):
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.skipif(find_spec("tensorboard") is None, reason="tensorboard is not installed")
+@pytest.mark.long  # `make test-long` installs the package
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_tensorboard_reads_the_events_back(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -121,7 +120,7 @@ def test_tensorboard_reads_the_events_back(tmp_path):
         assert "settings/text_summary" in events.Tags()["tensors"]
 
 
-@pytest.mark.skipif(find_spec("wandb") is None, reason="wandb is not installed")
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 def test_wandb_writes_an_offline_run_for_each_run(tmp_path):
     store, others = Store(tmp_path), [RUN, Toy(seed=4, of=RUN)]

@@ -27,7 +27,7 @@ def test_what_is_clear_at_smoke_scale_is_reproduced(name, smoke):
 def test_every_scale_can_be_planned(name):
     (item,) = find_items([f"lufkin2024/{name}"])
     hours = [sum(run.seconds() for run in order_runs(item.plan(scale))) for scale in SCALES]
-    assert hours == sorted(hours)
+    assert 0 < hours[0] <= hours[1] <= min(hours[2:])  # at night it has an N that the paper lacks
 
 
 def test_fig7_shares_a_run_with_fig6():

@@ -56,6 +56,17 @@ def test_tickets_hit_their_density_exactly_and_are_nested(read):
     assert kept.min() >= gone.max()
 
 
+def test_a_shuffled_mask_keeps_the_counts_of_its_layers_and_nothing_else():
+    shared = BASE | {"density": 0.2, "score": "magnitude", "shown": 5, "recipe": {"epochs": 0}}
+    plain, shuffled = (Pruned.model_validate(shared | {"shuffle": flag}) for flag in (False, True))
+    (first,), (second,) = execute(plain), execute(shuffled)
+    layers = [name for name in first.values if name.startswith("density:")]
+    assert [first[name] for name in layers] == [second[name] for name in layers]
+    assert any(not torch.equal(part, second.tensors[name]) for name, part in first.tensors.items() if "mask:" in name)
+    assert second["bias_within"] < first["bias_within"]
+    assert "shuffle" not in plain.settings()  # ids of earlier runs stay as they are
+
+
 def test_the_head_has_a_density_of_its_own():
     run = Tickets.model_validate(BASE | {"density": 0.3, "levels": 2, "head": 0.5, "scope": "layer"})
     records = execute(run)

@@ -80,6 +80,18 @@ def test_moments_are_those_of_all_training_images(datasets):
         assert (x.std(over, correction=0) - 1).abs().max() < 1e-5
 
 
+@pytest.mark.parametrize("standardise", ["pixel", "channel"])
+def test_a_smaller_side_is_the_mean_over_squares(standardise, datasets):
+    whole, small = (Task.parse({"kind": "cifar10", "standardise": standardise, "side": side}) for side in (32, 8))
+    assert "side" not in whole.settings()  # ids of earlier runs stay as they are
+    x, means = (task.take(torch.arange(5), training=True) for task in (whole, small))
+    blocks = x.view(5, 3, 8, 4, 8, 4).double().mean((3, 5))
+    assert torch.allclose(means.double(), blocks.flatten(1), atol=1e-5)
+    assert small.shape == (3, 8, 8)
+    black = whole.levels[0].double().expand(3072).reshape(3, 8, 4, 8, 4).mean((2, 4)).flatten()
+    assert torch.allclose(small.levels[0].double(), black, atol=1e-5)
+
+
 def test_limit_keeps_the_first_images_and_the_scale(datasets):
     few, whole = Task.parse({"kind": "cifar10", "limit": 3}), Task.parse("cifar10")
     x = few.sample(200, generator=torch.Generator().manual_seed(0)).x

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from torch import nn
 from torch.nn import functional
 
-from prunefield.core.errors import RunError
+from prunefield.core.errors import RunError, UsageError
 from prunefield.masks.mask import Mask
 from prunefield.networks.resnet import Resnet
 from prunefield.tasks.leaves import Leaves
@@ -28,9 +28,9 @@ def examples():
     return Examples(torch.randn(22, 3, 6, 6, generator=stream), torch.randint(4, (22,), generator=stream))
 
 
-def build(seed=0):
+def build(seed=0, width=4):
     stream = torch.Generator().manual_seed(seed)
-    return Resnet(width=4, stages=(1, 1)).build((3, 6, 6), 4, generator=stream)
+    return Resnet(width=width, stages=(1, 1)).build((3, 6, 6), 4, generator=stream)
 
 
 @pytest.mark.parametrize("nesterov", [False, True])
@@ -71,10 +71,26 @@ def test_each_epoch_sees_every_example_once(examples):
     assert not torch.equal(torch.cat(seen[:5]), torch.cat(seen[5:]))
 
 
-@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
-def test_it_resumes_with_the_same_bits_and_pruned_weights_stay_zero(optimiser, examples):
-    recipe = Recipe(epochs=2, batch_size=6, optimizer=optimiser, lr=0.01)
-    mask = Mask({"head.weight": torch.rand(4, 8, generator=torch.Generator().manual_seed(3)) < 0.5})
+def test_channels_last_changes_rounding_errors_alone(examples):
+    """In double precision, where they are small enough to tell; and what is saved keeps its layout."""
+    ends = []
+    for last in (False, True):
+        net, recipe = build(width=8).double(), Recipe(epochs=2, batch_size=6, channels_last=last)
+        doubled = Examples(examples.x.double(), examples.y)
+        assert len(list(recipe.train(net, doubled, mask=Mask({}), keep=fresh, seed=0))) == 8
+        ends.append(net.state_dict())
+    for name, value in ends[0].items():
+        assert torch.allclose(value.double(), ends[1][name].double(), atol=1e-9), name
+        assert ends[1][name].is_contiguous()
+    assert "channels_last" not in Recipe().model_dump()  # ids of earlier runs stay as they are
+    with pytest.raises(UsageError, match=r"multiple of 8 channels, but 'stem.0' has 4; set channels_last = false"):
+        next(recipe.train(build(), examples, mask=Mask({}), keep=fresh, seed=0))
+
+
+@pytest.mark.parametrize(("optimiser", "last"), [("sgd", False), ("adam", False), ("sgd", True)])
+def test_it_resumes_with_the_same_bits_and_pruned_weights_stay_zero(optimiser, last, examples):
+    recipe = Recipe(epochs=2, batch_size=6, optimizer=optimiser, lr=0.01, channels_last=last)
+    mask = Mask({"head.weight": torch.rand(4, 16, generator=torch.Generator().manual_seed(3)) < 0.5})
 
     def train(net, buffers, start=0):
         def keep(name, new):
@@ -83,14 +99,14 @@ def test_it_resumes_with_the_same_bits_and_pruned_weights_stay_zero(optimiser, e
 
         return recipe.train(net, examples, mask=mask, keep=keep, seed=5, start=start)
 
-    whole, kept = build(), {}
+    whole, kept = build(width=8), {}
     saved = []
     for step, _ in train(whole, kept):
         assert whole.get_parameter("head.weight")[~mask["head.weight"]].eq(0).all()
         saved.append((step, copy.deepcopy(whole.state_dict()), {key: item.clone() for key, item in kept.items()}))
     ends = list(whole.state_dict().values())
     for step, weights, buffers in saved:
-        again = build(1)
+        again = build(1, width=8)
         again.load_state_dict(weights)
         assert len(list(train(again, buffers, step))) == recipe.steps(22) - step
         assert all(torch.equal(a, b) for a, b in zip(ends, again.state_dict().values(), strict=True))

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 import prunefield
 from prunefield.core.errors import Error, show_line, unknown
+from prunefield.core.interruption import find_advice
 from prunefield.core.names import modules, read_summary
 
 
@@ -66,7 +67,7 @@ def _leave(*_: object) -> NoReturn:
     A KeyboardInterrupt could not do this: libraries that are being loaded swallow it or break in strange ways.
     """
     show_cursor = "\r\x1b[?25h" if sys.stderr.isatty() else "\n"
-    os.write(2, f"{show_cursor}prunefield: interrupted; run the same command to continue from here\n".encode())
+    os.write(2, f"{show_cursor}prunefield: interrupted; {find_advice()}\n".encode())
     os._exit(130)
 
 

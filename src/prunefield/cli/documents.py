@@ -76,7 +76,9 @@ DOCUMENTS: dict[str, dict[str, str]] = {
         "runs[].settings": "all settings",
         "runs[].records": "the values of its records",
         "failures": "why a run failed, by name",
+        "files": "of `sweep`: the table and the picture, if they could be written",
     },
+    "cancel": {"cancelled": "one line for each job that was cancelled"},
     "runs list": {
         "runs": "one entry for each run; of more than 2,000 only those marked with * unless there is `--long`",
         **_rows("runs", {**RUN, "run": RUN["run"] + " *", "date": RUN["date"] + " *"}),
@@ -103,6 +105,22 @@ DOCUMENTS: dict[str, dict[str, str]] = {
         "damaged[].remedy": "what to do",
     },
     "runs remove": {"removed": "the names of removed runs"},
+    "runs pack": {
+        "pack": "the file written",
+        "runs": "the names of the runs in it",
+        "left_out": "the names of runs that are not finished",
+        "bytes": "the size of the file",
+        "sha256": "the checksum at its end, of all bytes before it",
+    },
+    "runs unpack or merge": {
+        "store": "the store that the runs were taken into",
+        "added": "the names of finished runs that are new there",
+        "same": "those that it had already, with the same digest",
+        "resumed": "unfinished runs whose safe point was taken, because it was further",
+        "behind": "unfinished runs whose safe point was not further",
+        "different": "by name, the digests of two results of one run and where the other one is kept",
+        "refused": "by name, why a run was not taken",
+    },
     "list": dict.fromkeys(
         ("tasks", "networks", "scores", "runs", "engines", "loggers", "items"), "`{name: what it is}`"
     ),

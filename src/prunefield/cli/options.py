@@ -5,13 +5,14 @@ import math
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from prunefield.cli.documents import VERSION
+from prunefield.cli.run_tables import RUN_COLUMNS, describe_run, show_run_table
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.files import default_store
 from prunefield.core.names import modules
@@ -126,7 +127,7 @@ def parse_shape(text: str) -> tuple[int, ...]:
 
 
 def add_engine(parser: ArgumentParser) -> None:
-    """--engine, --jobs, --device, --log and --dry-run."""
+    """--engine, --jobs, --retry, --device, --log, --from and --dry-run."""
     names = " | ".join(modules("engines"))
     parser.add_argument(
         "--engine",
@@ -134,13 +135,32 @@ def add_engine(parser: ArgumentParser) -> None:
         metavar="NAME[,KEY=VALUE…]",
         help=f"where runs are executed: {names}, with settings as in ray,address=auto [default: local]",
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of runs in parallel [default: one per core]")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of runs in parallel [default: one per core; on slurm, as many as the cluster allows]",
+    )
+    parser.add_argument(
+        "--retry",
+        type=int,
+        metavar="N",
+        help="number of times a run is restarted from its last safe point after its process, job or machine died; one "
+        "that raises an error is not [default: 0 on local, 3 on ray and slurm]",
+    )
     add_device(parser)
     parser.add_argument(
         "--log",
         metavar="NAME[,KEY=VALUE…]",
         help=f"where the numbers that runs record are also written: {' | '.join(modules('loggers'))}, with settings as "
         "in tensorboard,folder=DIR [default folder: logs/NAME in the store]",
+    )
+    parser.add_argument(
+        "--from",
+        dest="pack",
+        type=Path,
+        metavar="FILE",
+        help="a file of `prunefield runs pack`, from which runs are taken after they were checked",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="print the runs and the estimated time without executing anything"
@@ -159,14 +179,16 @@ def read_device(args: Namespace) -> str:
 
 
 def how_to_run(args: Namespace) -> dict[str, Any]:
-    """What `Study.run` and `reproduce` take from --engine, --jobs, --device and --log."""
+    """What `Study.run` and `reproduce` take from --engine, --jobs, --retry, --device, --log and --from."""
     from prunefield.core.terminal import show_warning
 
     return {
         "engine": args.engine,
         "jobs": args.jobs,
+        "retry": args.retry,
         "device": args.device,
         "log": args.log,
+        "pack": args.pack,
         "report": show_warning,
     }
 
@@ -229,7 +251,8 @@ def print_plan(args: Namespace, plan: "Plan") -> int:
     from prunefield.core.terminal import show_duration
     from prunefield.engines import choose_engine
 
-    choose_engine(args.engine, args.jobs)  # refused here as it would be without --dry-run
+    choose_engine(args.engine, args.jobs, args.retry)  # refused here as it would be without --dry-run
+    plan = plan.with_pack(args.pack) if args.pack else plan
     if args.json:
         print_json(plan.as_json())
         return 0
@@ -241,49 +264,3 @@ def print_plan(args: Namespace, plan: "Plan") -> int:
     show_run_table(columns, rows)
     print("\n".join((plan.title, *(f"* {note}" for note in plan.notes()))))
     return 0
-
-
-VARIES = "what varies"
-RUN_COLUMNS = ("run", "seed", VARIES, "item", "date", "size")
-
-
-def describe_run(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """The cells of a run (`Plan.describe`, `describe_runs`) for RUN_COLUMNS; its kind is the beginning of its name."""
-    from prunefield.core.sizes import show_bytes
-
-    first, *others = row["items"] or ("",)
-    items = first + (f" +{len(others)}" if others else "")
-    size = "" if row["bytes"] is None else show_bytes(row["bytes"])
-    seed = "" if row["seed"] is None else str(row["seed"])
-    return row["run"], seed, row["varies"], items, row["date"] or "", size
-
-
-def show_run_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table of runs; where the terminal is too narrow for it, two lines for each run, the second with what varies."""
-    from prunefield.core.terminal import find_width, shorten, show_table
-
-    (names, cells), width = drop_empty(columns, rows), find_width()
-    place = names.index(VARIES) if VARIES in names else None
-    if width is None or place is None:
-        show_table(names, cells)
-        return
-    most = max(24, width // 3)
-    short = [[shorten(cell, most) if at == place else cell for at, cell in enumerate(row)] for row in cells]
-    if sum(max(map(len, column)) + 2 for column in zip(names, *short, strict=True)) - 2 <= width:
-        show_table(names, short)
-        return
-    for row in cells:
-        told = dict(zip(names, row, strict=True))
-        seed, varies = told.pop("seed", ""), told.pop(VARIES)
-        print(shorten("  ".join(filter(None, told.values())), width))
-        print(shorten("    " + ", ".join(filter(None, (f"seed {seed}" * bool(seed), varies))), width))
-
-
-def drop_empty(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
-    """A table without the columns that have no entry.
-
-    >>> drop_empty(("run", "item"), [("a", ""), ("b", "")])
-    (['run'], [['a'], ['b']])
-    """
-    kept = [place for place in range(len(columns)) if not rows or any(row[place] for row in rows)]
-    return [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]

@@ -5,7 +5,12 @@ import hashlib
 import os
 import secrets
 import shutil
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
+from typing import IO
 
 from prunefield.core.errors import StoreError, UsageError
 
@@ -17,26 +22,95 @@ def default_store() -> Path:
     return Path(os.environ.get(STORE) or "prunefield-out")
 
 
-def write_whole(path: Path, data: bytes | bytearray, *, keep: Path | None = None, chosen_by: str = "--out") -> None:
+def write_whole(
+    path: Path,
+    data: bytes | bytearray,
+    *,
+    keep: Path | None = None,
+    chosen_by: str = "--out",
+    sync: bool = True,
+) -> None:
     """Writes `data` to `path` so that a reader sees the old file or the new one, never a part of it.
 
-    With `keep`, the old file is moved there instead of lost; for a moment, `path` does not exist.
+    With `keep`, the old file is moved there instead of lost; for a moment, `path` does not exist. Without `sync` a
+    power cut may lose it.
     """
+    with open_whole(path, keep=keep, chosen_by=chosen_by, sync=sync) as file:
+        file.write(data)
+
+
+@contextmanager
+def open_whole(
+    path: Path, *, keep: Path | None = None, chosen_by: str = "--out", sync: bool = True
+) -> Iterator[IO[bytes]]:
+    """A file to write, which replaces `path` at the end of the block; after an error nothing of it is left."""
     if not path.name or path.is_dir():  # such as `.`
         raise UsageError(f"cannot write {path}: it is a folder; choose a file with {chosen_by}")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")  # not by process: threads, other machines
+    temporary = name_part(path)
     try:
-        with temporary.open("wb") as file:
-            file.write(data)
+        with temporary.open("w+b") as file:
+            yield file
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         if keep is not None and path.exists():
             path.replace(keep)
         temporary.replace(path)
-        sync_folder(path.parent)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise cannot("write", path, error, chosen_by=chosen_by) from None
+        if sync:
+            sync_folder(path.parent)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise cannot("write", path, error, chosen_by=chosen_by) from None
+        raise
+
+
+def write_together(folder: Path, files: Mapping[str, bytes], mark: str, *, chosen_by: str = "--out") -> None:
+    """Writes several files of a folder, each whole or not at all, and `mark`, one of them, last.
+
+    All are on the disk before any gets its name, and all others have their names on the disk before the mark gets its
+    own. The disk is asked for all of them at once, which takes it hardly longer than one.
+    """
+    parts = {name: name_part(folder / name) for name in files}
+    try:
+        pool = _start_pool(os.getpid())
+        with ExitStack() as closing:
+            opened = [closing.enter_context(parts[name].open("wb")) for name in files]
+            wait(written := [pool.submit(_write_synced, *pair) for pair in zip(opened, files.values(), strict=True)])
+            for done in written:
+                done.result()
+        for name in files:
+            if name != mark:
+                parts[name].replace(folder / name)
+        list(pool.map(sync_folder, (folder, folder.parent)))
+        parts[mark].replace(folder / mark)
+        sync_folder(folder)
+    except BaseException as error:
+        for part in parts.values():
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise cannot("write", folder / mark, error, chosen_by=chosen_by) from None
+        raise
+
+
+@lru_cache(maxsize=1)
+def _start_pool(process: int) -> ThreadPoolExecutor:
+    """Threads that wait for the disk; a process that was forked has none of them and starts its own."""
+    return ThreadPoolExecutor(8, thread_name_prefix="prunefield-disk")
+
+
+def _write_synced(file: IO[bytes], data: bytes) -> None:
+    with file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def name_part(path: Path) -> Path:
+    """Where a file is written before it gets its name; not by process: there are threads and other machines."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
 
 
 def is_part(name: str) -> bool:
@@ -64,12 +138,13 @@ def delete_path(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def make_folder(path: Path, *, chosen_by: str = "--out") -> None:
-    """Creates a folder and its parents; an existing one is left alone."""
+def make_folder(path: Path, *, chosen_by: str = "--out", sync: bool = True) -> None:
+    """Creates a folder and its parents; an existing one is left alone. Without `sync` a power cut may undo it."""
     try:
         if not path.is_dir():
             path.mkdir(parents=True, exist_ok=True)
-            sync_folder(path.parent)
+            if sync:
+                sync_folder(path.parent)
     except OSError as error:
         raise cannot("make the folder", path, error, chosen_by=chosen_by) from None
 

@@ -6,8 +6,10 @@ Other packages join a family through an entry point of the group `prunefield.<fa
 to common settings of its kind, in a literal `NAMED`: `resnet20` is `resnet` of width 16.
 """
 
+import os
 import re
 import sys
+import time
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import Any
 import prunefield
 
 FAMILIES = ("tasks", "networks", "scores", "runs", "engines", "loggers", "papers")
+SETTLED = 100_000_000  # nanoseconds after which a change of a folder gets another date
 
 
 def name_of(path: str) -> str:
@@ -32,6 +35,37 @@ def modules(family: str) -> dict[str, str]:
     package = f"prunefield.{family}"
     files = {name_of(path.as_posix()): ".".join((package, *path.parts)) for path, _ in _files(family)}
     return dict(sorted((files | _entry_points(family)).items(), key=lambda pair: _natural(pair[0])))
+
+
+def find_module(family: str, kind: str) -> str | None:
+    """The module of a kind, None if there is no such kind. Plans ask for it thousands of times."""
+    state = tuple(folder for package in prunefield.__path__ for folder in _date_folders(_locate(package, family)))
+    if any(time.time_ns() - date < SETTLED for _, date in state):  # another file may get the same date
+        return modules(family).get(kind)
+    return _list_modules(family, state, tuple(sys.path)).get(kind)
+
+
+@lru_cache(maxsize=32)
+def _list_modules(family: str, state: tuple[tuple[str, int], ...], path: tuple[str, ...]) -> dict[str, str]:
+    """`modules` as long as no folder of the family and no path changes."""
+    return modules(family)
+
+
+def _date_folders(root: str) -> Iterator[tuple[str, int]]:
+    """A folder and those in it, each with the time at which a file was last added to it or removed."""
+    try:
+        date = os.stat(root).st_mtime_ns
+    except OSError:  # a package that adds nothing to this family
+        return
+    yield root, date
+    for folder in _list_folders(root, date):
+        yield from _date_folders(folder)
+
+
+@lru_cache(maxsize=256)
+def _list_folders(root: str, date: int) -> tuple[str, ...]:
+    with os.scandir(root) as entries:
+        return tuple(sorted(entry.path for entry in entries if entry.is_dir() and not entry.name.startswith("_")))
 
 
 def list_presets(family: str) -> dict[str, dict[str, Any]]:
@@ -61,11 +95,15 @@ def read_summary(family: str, name: str) -> str:
 def _files(family: str) -> Iterator[tuple[Path, Path]]:
     """The files of a family: the path inside it without suffix, and the file."""
     for package in prunefield.__path__:
-        root = Path(package, *family.split("."))
-        for file in Path(root).rglob("*.py"):
+        root = Path(_locate(package, family))
+        for file in root.rglob("*.py"):
             path = file.relative_to(root).with_suffix("")
             if not any(part.startswith("_") for part in path.parts):
                 yield path, file
+
+
+def _locate(package: str, family: str) -> str:
+    return os.path.join(package, *family.split("."))
 
 
 def _entry_points(family: str) -> dict[str, str]:

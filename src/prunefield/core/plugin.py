@@ -8,6 +8,7 @@ or without settings (`nlgp,g=3`), or a table with the key `kind`, so that settin
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -15,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationErro
 from pydantic_core import CoreSchema, core_schema
 
 from prunefield.core.errors import UsageError, unknown
-from prunefield.core.names import list_presets, modules, name_of
+from prunefield.core.names import find_module, list_presets, modules, name_of
 from prunefield.core.settings import put_setting, read_settings
 
 
@@ -39,8 +40,7 @@ class Plugin(BaseModel):
     @classmethod
     def kind(cls) -> str:
         """The name of this kind, which is that of its file."""
-        _, _, path = cls.__module__.partition(f".{cls.family}.")
-        return name_of((path or cls.__module__.rpartition(".")[2]).replace(".", "/"))
+        return _name_kind(cls.__module__, cls.family)
 
     def settings(self) -> dict[str, Any]:
         """All settings, defaults included, as plain JSON values; `parse` takes them back."""
@@ -76,7 +76,7 @@ class Plugin(BaseModel):
         if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
             raise UsageError(f"a {what} must be a name or a table with the key 'kind', not {repr(value)[:200]}")
         kind, _, version = table["kind"].partition("@")
-        if kind not in modules(cls.family) and (usual := list_presets(cls.family).get(kind)):
+        if find_module(cls.family, kind) is None and (usual := list_presets(cls.family).get(kind)):
             return cls.parse({**usual, **table, "kind": usual["kind"]})
         final = find_class(cls, kind)
         if version and version != str(final.version):
@@ -132,20 +132,26 @@ def _schema(parse: Callable[[Any], Plugin]) -> CoreSchema:
 P = TypeVar("P", bound=Plugin)
 
 
+@cache
+def _name_kind(module: str, family: str) -> str:
+    """The name that belongs to a module of a family; sweeps ask for it hundreds of thousands of times."""
+    _, _, path = module.partition(f".{family}.")
+    return name_of((path or module.rpartition(".")[2]).replace(".", "/"))
+
+
 def find_class(root: type[P], kind: str) -> type[P]:
     """The class of a kind: the one subclass of `root` that its file defines."""
-    known = modules(root.family)
-    if kind not in known:
-        allowed = [*known, *list_presets(root.family)]
+    if (name := find_module(root.family, kind)) is None:
+        allowed = [*modules(root.family), *list_presets(root.family)]
         raise unknown(root.__name__.lower(), kind, allowed, see=f"prunefield list {root.family}")
-    module = import_module(known[kind])
+    module = import_module(name)
     classes = [
         item
         for item in vars(module).values()
         if isinstance(item, type) and issubclass(item, root) and item.__module__ == module.__name__
     ]
     if len(classes) != 1:
-        raise UsageError(f"{known[kind]} must define one {root.__name__}, it defines {len(classes)}")
+        raise UsageError(f"{name} must define one {root.__name__}, it defines {len(classes)}")
     return classes[0]
 
 

@@ -4,6 +4,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from prunefield.core.plugin import Plugin
@@ -31,24 +32,60 @@ class Retry:
     reason: str
 
 
+@dataclass(frozen=True)
+class Notice:
+    """A line about the engine itself, such as why all its work waits."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What an engine may know about the items: all of it optional, one entry for each item where it is a sequence."""
+
+    seconds: Sequence[float] = ()  # estimated, on one core
+    names: Sequence[str] = ()  # for logs
+    marks: Sequence[str] = ()  # files that are written whenever work from before is safe
+    folder: Path | None = None  # where engines may keep files of their own, which all machines see
+    device: str = "cpu"
+
+
 class Engine(Plugin):
     """Maps a function over items, in other processes."""
 
     family: ClassVar[str] = "engines"
 
     @abstractmethod
-    def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Outcome | Retry | None]:
-        """Outcomes as they complete and retries as they begin; otherwise None now and then.
+    def map(
+        self, work: Callable[[Any], Any], items: Sequence[Any], hints: Hints | None = None
+    ) -> Iterator[Outcome | Retry | Notice | None]:
+        """Outcomes as they complete, retries as they begin and notices; otherwise None now and then.
 
         None lets the caller show progress. One piece of work that fails does not stop the others. When the caller
-        closes the iterator or is interrupted, no process is left behind.
+        closes the iterator or is interrupted, no process is left behind, except on an engine with a queue of its own
+        (`cancel`), where the next call with the same items waits for what is queued.
         """
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the work is done on this machine, so that its devices count."""
+        return True
 
-def choose_engine(engine: Engine | Mapping[str, Any] | str = "local", jobs: int | None = None) -> Engine:
-    """An engine by its name or settings, with this number of processes."""
+    def cancel(self, folder: Path) -> list[str]:
+        """Ends all that is queued or executed for a store whose `Hints.folder` this is; one line for each job."""
+        return []
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+def choose_engine(
+    engine: Engine | Mapping[str, Any] | str = "local", jobs: int | None = None, retry: int | None = None
+) -> Engine:
+    """An engine by its name or settings, with this number of processes and of retries."""
     chosen = Engine.parse(engine)
-    return chosen if jobs is None else Engine.parse({**chosen.settings(), "jobs": jobs})
+    changes = {key: value for key, value in (("jobs", jobs), ("retry", retry)) if value is not None}
+    return Engine.parse({**chosen.settings(), **changes}) if changes else chosen
 
 
 def count_cores() -> int:

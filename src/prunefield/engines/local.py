@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
@@ -13,19 +14,23 @@ from typing import Any
 
 from pydantic import Field
 
-from prunefield.engines import ONE_THREAD, Engine, Outcome, attempt_work, count_cores
+from prunefield.engines import ONE_THREAD, Engine, Hints, Outcome, Retry, attempt_work, count_cores
 
 
 class Local(Engine):
     """Processes on this machine, started by spawn, one thread each.
 
-    If a worker is killed (for lack of memory, say), its item fails and the worker is replaced.
+    If a worker is killed (for lack of memory, say), it is replaced and its item begins again, up to `retry` times.
     """
 
     jobs: int = Field(default_factory=count_cores, ge=1, description="number of processes")
+    retry: int = Field(default=0, ge=0, description="number of times a run is restarted after its process died")
 
-    def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Outcome | None]:
+    def map(
+        self, work: Callable[[Any], Any], items: Sequence[Any], hints: Hints | None = None
+    ) -> Iterator[Outcome | Retry | None]:
         waiting = list(enumerate(items))[::-1]
+        deaths = Counter[int]()
         busy: dict[Connection, tuple[Worker, int]] = {}
         idle: list[Worker] = []
         try:
@@ -42,7 +47,12 @@ class Local(Engine):
                         yield pipe.recv()
                         idle.append(worker)
                     except (EOFError, OSError):
-                        yield Outcome(index, None, f"its process died ({worker.end()})")
+                        how, deaths[index] = worker.end(), deaths[index] + 1
+                        if deaths[index] <= self.retry:
+                            waiting.append((index, items[index]))
+                            yield Retry(index, f"its process died ({how}); retry {deaths[index]} of {self.retry}")
+                        else:
+                            yield Outcome(index, None, f"its process died ({how})")
                 if not ready:
                     yield None
         finally:

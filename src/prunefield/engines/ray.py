@@ -2,14 +2,16 @@
 
 import logging
 import socket
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
 
 from prunefield.core.errors import RunError, UsageError
-from prunefield.engines import ONE_THREAD, Engine, Outcome, Retry, attempt_work, count_cores
+from prunefield.engines import ONE_THREAD, Engine, Hints, Notice, Outcome, Retry, attempt_work, count_cores
+from prunefield.engines._batches import pack_batches
 
 DEATHS = {
     "WorkerCrashedError": "its process died",
@@ -19,11 +21,14 @@ DEATHS = {
 }
 
 
+BATCH = 1.0  # estimated seconds of small runs that are one task of Ray, which takes milliseconds to start
+
+
 class Ray(Engine):
     """A Ray cluster: an existing one by its address, or one started on this machine and stopped afterwards.
 
     The store must be in a folder that all machines can access. A run whose process or machine dies resumes from its
-    last safe point, up to `retries` times; a run that raises an error is not repeated. Needs `pip install
+    last safe point, up to `retry` times; a run that raises an error is not repeated. Needs `pip install
     prunefield[ray]`.
     """
 
@@ -33,11 +38,25 @@ class Ray(Engine):
     jobs: int = Field(
         default_factory=count_cores, ge=1, description="number of processes of a cluster that is started here"
     )
-    retries: int = Field(
+    retry: int = Field(
         default=3, ge=0, description="number of times a run is restarted after its process or machine died"
     )
+    num_gpus: float | None = Field(
+        default=None,
+        ge=0,
+        description="GPUs of one run, or its share of one; by default 0.25 with --device cuda",
+    )
+    resources: dict[str, float] = Field(
+        default={}, description="resources of the cluster's own that one run takes, as in resources.fast=1"
+    )
 
-    def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Outcome | Retry | None]:
+    @property
+    def is_here(self) -> bool:
+        return self.address is None
+
+    def map(
+        self, work: Callable[[Any], Any], items: Sequence[Any], hints: Hints | None = None
+    ) -> Iterator[Outcome | Retry | Notice | None]:
         if not items:
             return
         try:
@@ -52,29 +71,68 @@ class Ray(Engine):
             ray.init(runtime_env={"env_vars": ONE_THREAD}, log_to_driver=False, logging_level=logging.ERROR, **start)
         except (ConnectionError, RuntimeError, RayError) as error:
             raise RunError(_explain_refusal(self.address, error)) from None
+        hints = hints or Hints()
+        needs = self._list_needs(hints.device)
         try:
-            remote = ray.remote(num_cpus=1, max_retries=0)(attempt_work)
-            index_of = {remote.remote(work, index, item): index for index, item in enumerate(items)}
+            yield from _find_shortage([node["Resources"] for node in ray.nodes() if node["Alive"]], needs)
+            remote = ray.remote(max_retries=0, **needs)(attempt_batch)
+            slots = max(1, int(ray.cluster_resources().get("CPU", 1)))
+            batches = pack_batches(hints.seconds or [BATCH] * len(items), BATCH, 4 * slots)
+
+            def send(batch: list[int]) -> Any:
+                return remote.remote(work, [(index, items[index]) for index in batch], 3 * BATCH)
+
+            batch_of = {send(batch): batch for batch in batches}
             deaths = Counter[int]()
-            while index_of:
-                ready, _ = ray.wait(list(index_of), timeout=0.2)
+            while batch_of:
+                ready, _ = ray.wait(list(batch_of), num_returns=len(batch_of), timeout=0.2)
                 for reference in ready:
-                    index = index_of.pop(reference)
+                    batch = batch_of.pop(reference)
                     try:
-                        yield ray.get(reference)
+                        outcomes = ray.get(reference)
+                        yield from outcomes
+                        for index in batch[len(outcomes) :]:  # there was no time left for these
+                            batch_of[send([index])] = [index]
                     except RayError as error:
-                        death = _name_death(error)
+                        death, (index, *others) = _name_death(error), batch
+                        if others and death:  # nobody knows which of them it was
+                            batch_of |= {send([index]): [index] for index in batch}
+                            continue
                         deaths[index] += death is not None
-                        if death and deaths[index] <= self.retries:
-                            index_of[remote.remote(work, index, items[index])] = index
-                            yield Retry(index, f"{death}; retry {deaths[index]} of {self.retries}")
-                        else:
-                            what = f"{death} (retries: {self.retries})" if death else type(error).__name__
+                        if death and deaths[index] <= self.retry:
+                            batch_of[send([index])] = [index]
+                            yield Retry(index, f"{death}; retry {deaths[index]} of {self.retry}")
+                            continue
+                        what = f"{death} (retry: {self.retry})" if death else type(error).__name__
+                        for index in batch:
                             yield Outcome(index, None, f"{what}: {_first_line(error)}")
                 if not ready:
                     yield None
         finally:
             ray.shutdown()
+
+    def _list_needs(self, device: str) -> dict[str, Any]:
+        """What one run takes, as Ray is told."""
+        share = (0.25 if device.startswith("cuda") else 0) if self.num_gpus is None else self.num_gpus
+        return {"num_cpus": 1, "num_gpus": share, "resources": dict(self.resources)}
+
+
+def attempt_batch(work: Callable[[Any], Any], pieces: Sequence[tuple[int, Any]], seconds: float) -> list[Outcome]:
+    """The outcomes of the first pieces: no other one is begun after `seconds`, when the estimates were too low."""
+    outcomes, deadline = [], time.monotonic() + seconds
+    for index, item in pieces:
+        if outcomes and time.monotonic() > deadline:
+            break
+        outcomes.append(attempt_work(work, index, item))
+    return outcomes
+
+
+def _find_shortage(nodes: Sequence[Mapping[str, float]], needs: Mapping[str, Any]) -> Iterator[Notice]:
+    """A notice if no node has all that one run takes: Ray would wait in silence."""
+    wanted = {"CPU": needs["num_cpus"], "GPU": needs["num_gpus"], **needs["resources"]}
+    if not any(all(node.get(name, 0) >= amount for name, amount in wanted.items()) for node in nodes):
+        told = ", ".join(f"{name} {amount:g}" for name, amount in wanted.items() if amount)
+        yield Notice(f"no node of the Ray cluster has what one run takes ({told}); waiting for one (see: ray status)")
 
 
 def _name_death(error: Exception) -> str | None:

@@ -1,8 +1,10 @@
 """The conditions under which every run computes, wherever it is executed: its bits must not depend on the caller."""
 
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import lru_cache
 from typing import Any
 
 import scipy.linalg  # noqa: F401  (its threads are limited with the others only if it is loaded before)
@@ -75,7 +77,13 @@ def _remember() -> None:
 
 def _limit(user_api: str) -> AbstractContextManager[object]:
     """One thread for libraries of one sort only: `threadpool_limits` would restore those of the others too."""
-    return ThreadpoolController().select(user_api=user_api).limit(limits=1)
+    return _find_pools(len(sys.modules)).select(user_api=user_api).limit(limits=1)
+
+
+@lru_cache(maxsize=1)
+def _find_pools(modules: int) -> ThreadpoolController:
+    """The libraries with threads of their own; looked for again when a module was imported, which may load some."""
+    return ThreadpoolController()
 
 
 def _find_knobs() -> list[Any]:

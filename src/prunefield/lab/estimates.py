@@ -1,13 +1,13 @@
 """How long runs will take: their own estimate, corrected by what the store has measured on this machine."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from statistics import median
 from typing import NamedTuple
 
 from prunefield.core.errors import Error
-from prunefield.core.settings import flatten_settings
+from prunefield.core.plugin import Plugin
 from prunefield.lab.store import Store
 from prunefield.runs import Run
 
@@ -54,6 +54,14 @@ def _learn_ratios(store: Store, kinds: set[str], device: str) -> dict[tuple[str,
 
 
 def _name_sort(run: Run) -> tuple[str, ...]:
-    """All kinds among the settings of a run."""
-    flat = flatten_settings(run.settings())
-    return tuple(f"{key}={value}" for key, value in flat.items() if key.rpartition(".")[2] == "kind")
+    """All kinds among the settings of a run, with their places."""
+    return tuple(_list_kinds(run, "kind"))
+
+
+def _list_kinds(plugin: Plugin, place: str) -> Iterator[str]:
+    yield f"{place}={plugin.kind()}@{plugin.version}"
+    for name in type(plugin).model_fields:
+        value = getattr(plugin, name)
+        for number, item in enumerate(value if isinstance(value, tuple) else (value,)):
+            if isinstance(item, Plugin):
+                yield from _list_kinds(item, f"{place}.{name}.{number}")

@@ -16,10 +16,10 @@ import torch
 import prunefield
 from prunefield.core.errors import Error, RunError
 from prunefield.core.progress import track_progress
-from prunefield.engines import Engine, Retry
+from prunefield.engines import Engine, Hints, Notice, Retry
 from prunefield.lab.conditions import fixed_conditions
 from prunefield.lab.estimates import estimate_seconds
-from prunefield.lab.folder import Folder
+from prunefield.lab.folder import SAFE_POINTS, Folder
 from prunefield.lab.journals import RunLog, log_stored, place_logger
 from prunefield.lab.store import Store, open_store
 from prunefield.loggers import Logger
@@ -78,7 +78,8 @@ def _execute(store: Store, run: Run, folder: Folder, device: str, logger: Logger
     values, tensors, records = folder.saved()
     state = State(values, tensors, read=lambda need: obtain(store, need, device=device), device=device)
     log = RunLog(logger, run, [record.values for record in records])
-    pace, shown, started = Pace(), 0.0, time.perf_counter()
+    pace, started = Pace(), time.perf_counter()
+    shown = started  # a short run shows no progress: that would be another file
     try:
         for record in run(state):
             if record is not None:
@@ -191,9 +192,18 @@ def carry_out(
     left, total = dict.fromkeys(missing, 0.0), sum(seconds.values())  # the greatest progress seen of each
     failures: dict[Run, str] = {}
     pace = Pace(first=0)  # asking all runs how far they are takes time of its own
-    root, sent = str(store.root.resolve()), logger and logger.settings()
-    for outcome in engine.map(execute_run, [(root, run.settings(), device, sent) for run in missing]):
-        if isinstance(outcome, Retry):
+    root, sent = store.root.resolve(), logger and logger.settings()
+    hints = Hints(
+        seconds=[seconds[run] for run in missing],
+        names=[run.folder for run in missing],
+        marks=[str(root / "runs" / run.folder / SAFE_POINTS[0]) for run in missing],
+        folder=root / "engines",
+        device=device,
+    )
+    for outcome in engine.map(execute_run, [(str(root), run.settings(), device, sent) for run in missing], hints):
+        if isinstance(outcome, Notice):
+            report(outcome.text)
+        elif isinstance(outcome, Retry):
             report(f"{missing[outcome.index].folder}: {outcome.reason}")
         elif outcome is not None:
             run = missing[outcome.index]

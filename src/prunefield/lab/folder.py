@@ -11,35 +11,26 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from filelock import FileLock, Timeout
 
 from prunefield.core import files
 from prunefield.core.errors import StoreError, UsageError
 from prunefield.core.files import checksum, delete_path, is_locked, is_part, sync_folder
-from prunefield.core.plugin import hash_settings
+from prunefield.lab.examination import FILES, MARK, Examined, combine_sums, decode_result, examine_files
 from prunefield.lab.json_files import encode_table, read_table
 
 if TYPE_CHECKING:  # a list of runs needs no torch
     from prunefield.lab.packing import SafePoint
     from prunefield.runs import Record, Result, Run, State
 
-FOUND = ("settings.json", "records.json", "tensors.safetensors", "state.safetensors")  # the digest is of these
-FILES = (*FOUND, "made.json")
 SAFE_POINTS = ("checkpoint.safetensors", "checkpoint-before.safetensors")
 NAME = re.compile(r".+-[0-9a-f]{16}")
 cannot = partial(files.cannot, chosen_by="--store")
 make_folder = partial(files.make_folder, chosen_by="--store")
 write_whole = partial(files.write_whole, chosen_by="--store")
-
-
-class Examined(NamedTuple):
-    """What is wrong with a finished run; if nothing is, the content of its files and its digest."""
-
-    problems: list[str]
-    contents: dict[str, bytes] = {}  # noqa: RUF012
-    digest: str = ""
+write_together = partial(files.write_together, chosen_by="--store")
 
 
 @dataclass(frozen=True)
@@ -63,7 +54,7 @@ class Folder:
 
     @property
     def is_done(self) -> bool:
-        return os.path.exists(self.path / "done.json")
+        return os.path.exists(f"{self.root}/runs/{self.name}/done.json")
 
     @cached_property
     def lock(self) -> FileLock:
@@ -88,20 +79,23 @@ class Folder:
     # -- what a run that is under way leaves behind -------------------------------------------------------------
 
     def begin(self, run: "Run") -> None:
-        """Makes the folder and writes the settings."""
-        make_folder(self.path)
+        """Makes the folder and writes the settings: not yet safe from a power cut, after which it begins again."""
+        make_folder(self.path, sync=False)
         try:
             self._clear("failure.json", "failure.safetensors")
         except OSError as error:
             raise cannot("write", self.path, error) from None
-        write_whole(self.path / "settings.json", encode_table(run.settings()))
+        write_whole(self.path / "settings.json", encode_table(run.settings()), sync=False)
 
     def save(self, state: "State", records: "list[Record]") -> None:
         """Writes a safe point: one file, so that state and records always belong together. The last one is kept."""
         from prunefield.lab.packing import pack_safe_point
 
         last, before = (self.path / name for name in SAFE_POINTS)
+        is_first = not last.exists()
         write_whole(last, pack_safe_point(self.name, state, records), keep=before)
+        if is_first:
+            sync_folder(self.path.parent)  # `begin` did not
 
     def saved(self) -> "SafePoint":
         """The last safe point, empty for a new run. A damaged one is set aside, and the one before it counts."""
@@ -118,6 +112,23 @@ class Folder:
                 except OSError as error:
                     raise cannot("set aside", path, error) from None
         return SafePoint({}, {}, [])
+
+    def find_safe_point(self) -> "tuple[tuple[float, int], bytes] | None":
+        """How far the last sound safe point is, and its bytes, if there is one; nothing is set aside."""
+        from prunefield.lab.packing import measure_safe_point
+
+        for name in SAFE_POINTS:
+            with suppress(OSError, ValueError, LookupError):
+                data = (self.path / name).read_bytes()
+                return measure_safe_point(self.name, data), data
+        return None
+
+    def write_safe_point(self, settings: Mapping[str, Any], data: bytes) -> None:
+        """Writes a safe point that was made in another store."""
+        make_folder(self.path)
+        write_whole(self.path / "settings.json", encode_table(settings))
+        last, before = (self.path / name for name in SAFE_POINTS)
+        write_whole(last, data, keep=before)
 
     def warnings(self) -> list[str]:
         """What whoever asked for this run should know about how it was executed."""
@@ -138,16 +149,19 @@ class Folder:
             "state.safetensors": pack_tensors(state.snapshot(), {"values": dump_values(state.values)}),
             "made.json": encode_table({**made, "set_aside": self._set_aside()}),
         }
-        for name, data in files.items():
-            write_whole(self.path / name, data)
         sums = {name: checksum(data) for name, data in files.items()}
-        write_whole(self.path / "done.json", encode_table({"digest": _digest(sums), "files": sums}))
+        self.write_finished({**files, MARK: encode_table({"digest": combine_sums(sums), "files": sums})})
+
+    def write_finished(self, contents: Mapping[str, bytes]) -> None:
+        """Writes the files of a finished run, the mark last."""
+        make_folder(self.path)
+        write_together(self.path, {name: contents[name] for name in (*FILES, MARK)}, MARK)
         self.tidy()
 
     def tidy(self) -> None:
         """Removes what a finished run no longer needs, as far as this user may."""
         with suppress(OSError):
-            self._clear(*SAFE_POINTS, "progress")
+            self._clear(*SAFE_POINTS, "progress", "failure.json", "failure.safetensors")
 
     def fail(self, message: str, traceback: str, records: "list[Record]") -> None:
         """Writes why the run failed, and the records up to the failure if they can be stored."""
@@ -190,14 +204,13 @@ class Folder:
 
     def read(self) -> "Result":
         """The records of a finished run, checked against their checksums."""
-        from prunefield.lab.packing import join_records, unpack_tensors
-        from prunefield.runs import Result
-
-        found = self._examine()
-        if found.problems:
-            raise StoreError(f"{self.name} is damaged: {found.problems[0]}; {self.remedy}")
-        tensors, _ = unpack_tensors(found.contents["tensors.safetensors"])
-        return Result(join_records(json.loads(found.contents["records.json"]), tensors), found.digest)
+        found = self.examine()
+        if not found.problems:
+            try:
+                return decode_result(found)
+            except StoreError as error:
+                found.problems.append(str(error))
+        raise StoreError(f"{self.name} is damaged: {found.problems[0]}; {self.remedy}")
 
     def read_values(self) -> list[dict[str, Any]]:
         """The values of the records of a finished run, without its tensors: one file is read and checked."""
@@ -220,36 +233,11 @@ class Folder:
 
     def problems(self) -> list[str]:
         """What is wrong with a finished run, one line per problem."""
-        return self._examine().problems
+        return self.examine().problems
 
-    def _examine(self) -> Examined:
+    def examine(self) -> Examined:
         """Reads every file of a finished run and compares it with what `done.json` says, and that with the rest."""
-        try:
-            done = read_table(self.path / "done.json")
-        except StoreError:
-            return Examined(["done.json is unreadable"])
-        sums = done.get("files")
-        if not isinstance(sums, dict) or sums.keys() != set(FILES):
-            return Examined([f"done.json does not list the files of a finished run ({', '.join(FILES)})"])
-        problems, contents = [], {}
-        for name in FILES:
-            try:
-                contents[name] = (self.path / name).read_bytes()
-            except FileNotFoundError:
-                problems.append(f"{name} is missing")
-            except OSError as error:
-                problems.append(f"{name} cannot be read ({(error.strerror or str(error)).lower()})")
-            else:
-                if checksum(contents[name]) != sums[name]:
-                    problems.append(f"{name} was truncated or edited")
-        if problems:
-            return Examined(problems)
-        digest, owner = _digest(sums), _name(contents["settings.json"])
-        if done.get("digest") != digest:
-            problems.append("the digest in done.json is not that of its files")
-        if owner != self.name:
-            problems.append(f"its settings are those of {owner}: the folder was renamed or exchanged")
-        return Examined(problems, contents, digest)
+        return examine_files(self.name, lambda name: (self.path / name).read_bytes())
 
     @property
     def status(self) -> Literal["done", "running", "stopped", "failed", "foreign"]:
@@ -280,17 +268,3 @@ class Folder:
             raise UsageError(f"{self.name} is being executed; stop it first") from None
         except OSError as error:
             raise cannot("remove", self.path, error) from None
-
-
-def _digest(sums: Mapping[str, str]) -> str:
-    """The digest of a result from the checksums of its files."""
-    return checksum("".join(sums[name] for name in FOUND).encode())
-
-
-def _name(settings: bytes) -> str:
-    """The name of the folder of the run with these settings."""
-    try:
-        table = json.loads(settings)
-        return f"{table['kind'].partition('@')[0]}-{hash_settings(table)}"
-    except (ValueError, TypeError, LookupError, AttributeError):
-        return "no run"

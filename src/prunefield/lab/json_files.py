@@ -22,15 +22,20 @@ def _parse_number(text: str) -> float:
 _decode = json.JSONDecoder(parse_float=_parse_number, parse_constant=_parse_number).decode
 
 
+def decode_table(data: bytes) -> dict[str, Any]:
+    """The table in JSON; ValueError or RecursionError if there is none."""
+    table = _decode(data.decode())
+    if not isinstance(table, dict):
+        raise ValueError(f"a table was expected, not {type(table).__name__}")
+    return table
+
+
 def read_table(path: Path | str, default: dict[str, Any] | None = None) -> dict[str, Any]:
     """The table in a JSON file, or `default` if there is no such file."""
     try:
         with open(path, "rb", buffering=0) as file:
-            table = _decode(file.read().decode())
-        if not isinstance(table, dict):
-            raise ValueError(f"a table was expected, not {type(table).__name__}")
+            return decode_table(file.read())
     except (OSError, ValueError, RecursionError) as error:
         if default is not None and isinstance(error, FileNotFoundError):
             return default
         raise StoreError(f"{path} is unreadable ({error}); remove it and repeat the command that made it") from None
-    return table

@@ -35,21 +35,37 @@ def pack_safe_point(run: str, state: State, records: list[Record]) -> bytearray:
     """A safe point of the run with this name. Its seal is the SHA-256 of all its bytes, those of the seal blank."""
     tensors = {f"state/{key}": tensor for key, tensor in state.snapshot().items()}
     tensors |= {f"records/{key}": tensor for key, tensor in name_tensors(records).items()}
-    values = {"run": run, "state": state.values, "records": [record.values for record in records]}
+    values = {"run": run, "state": state.values, "records": [record.values for record in records], "done": state.done}
     data = bytearray(pack_tensors(tensors, {"values": dump_values(values), "seal": BLANK.decode()}))
     at = data.index(SEAL + BLANK) + len(SEAL)
     data[at : at + len(BLANK)] = checksum(data).encode()
     return data
 
 
-def unpack_safe_point(run: str, data: bytes) -> SafePoint:
-    """The safe point in `data`; ValueError says what is wrong with it."""
+def measure_safe_point(run: str, data: bytes) -> tuple[float, int]:
+    """How far a safe point is: the fraction done, and the number of records; ValueError says what is wrong with it."""
+    _check_seal(data)
+    values = json.loads(_read_header(data)["__metadata__"]["values"])
+    _check_owner(run, values)
+    return values.get("done", 0.0), len(values["records"])  # no fraction in those of earlier versions
+
+
+def _check_seal(data: bytes) -> None:
     at = data.find(SEAL) + len(SEAL)
     if checksum(data[:at] + BLANK + data[at + len(BLANK) :]).encode() != data[at : at + len(BLANK)]:
         raise ValueError("its bytes do not match its checksum, or it has no checksum")
-    tensors, values = unpack_tensors(data)
+
+
+def _check_owner(run: str, values: Mapping[str, Any]) -> None:
     if values["run"] != run:
         raise ValueError(f"it belongs to {values['run']}")
+
+
+def unpack_safe_point(run: str, data: bytes) -> SafePoint:
+    """The safe point in `data`; ValueError says what is wrong with it."""
+    _check_seal(data)
+    tensors, values = unpack_tensors(data)
+    _check_owner(run, values)
     state = {key.removeprefix("state/"): tensor for key, tensor in tensors.items() if key.startswith("state/")}
     rest = {key.removeprefix("records/"): item for key, item in tensors.items() if key.startswith("records/")}
     return SafePoint(values["state"], state, join_records(values["records"], rest))
@@ -82,12 +98,15 @@ def pack_tensors(tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> byt
 def unpack_tensors(data: bytes) -> tuple[dict[str, Tensor], Any]:
     """The tensors and the plain values in `data`."""
     try:
-        size = int.from_bytes(data[:8], "little")
-        header = json.loads(data[8 : 8 + size])
+        header = _read_header(data)
         tensors = {key: _copy(tensor) for key, tensor in load(data).items()}
         return tensors, json.loads(header.get("__metadata__", {}).get("values", "null"))
-    except (SafetensorError, ValueError) as error:
+    except (SafetensorError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"not a safetensors file of prunefield ({error})") from None
+
+
+def _read_header(data: bytes) -> dict[str, Any]:
+    return json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
 
 
 def _copy(tensor: Tensor) -> Tensor:

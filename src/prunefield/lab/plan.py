@@ -1,7 +1,8 @@
 """Plans: the runs that would be executed, which of them are stored, and the time that the others take."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from prunefield.core.display import Displayed
@@ -10,6 +11,7 @@ from prunefield.core.terminal import show_duration
 from prunefield.lab.estimates import Estimate, estimate_seconds
 from prunefield.lab.execution import order_runs
 from prunefield.lab.listing import describe_settings, measure_folder
+from prunefield.lab.packs import open_pack
 from prunefield.lab.store import Store
 from prunefield.runs import Run
 
@@ -56,7 +58,10 @@ class Plan(Displayed):
 
     def describe(self) -> list[dict[str, Any]]:
         """One row for each run, for people: kind, seed, what varies, items; date and bytes if it is stored."""
-        told = describe_settings([run.settings() for run in self.estimates])
+        return self._describe([run.settings() for run in self.estimates])
+
+    def _describe(self, settings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        told = describe_settings(settings)
         rows = []
         for (run, step), known in zip(self.estimates.items(), told, strict=True):
             here = self.store is not None and run in self.stored
@@ -66,8 +71,8 @@ class Plan(Displayed):
         return rows
 
     def as_json(self) -> dict[str, Any]:
-        settings = (run.settings() for run in self.estimates)
-        rows = [{**row, "settings": table} for row, table in zip(self.describe(), settings, strict=True)]
+        settings = [run.settings() for run in self.estimates]
+        rows = [{**row, "settings": table} for row, table in zip(self._describe(settings), settings, strict=True)]
         return {"runs": rows, "core_hours": self.core_hours}
 
     def notes(self) -> Sequence[str]:
@@ -81,6 +86,12 @@ class Plan(Displayed):
         table = self.frame()
         minutes = table.pivot_table(index="kind", columns="state", values="seconds", aggfunc="sum").fillna(0) / 60
         minutes.plot.barh(stacked=True, ax=figure.subplots(), xlabel="minutes of one core", ylabel="")
+
+    def with_pack(self, path: Path | str) -> "Plan":
+        """The plan if the runs in a pack are taken: they count as stored."""
+        with open_pack(path) as pack:
+            taken = frozenset(run for run in self.estimates if run.folder in pack.digests)
+        return replace(self, stored=self.stored | taken)
 
     def state(self, run: Run) -> Literal["stored", "to do"]:
         return "stored" if run in self.stored else "to do"

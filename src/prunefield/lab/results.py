@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prunefield.core.display import Displayed
@@ -57,6 +58,12 @@ class Results(Displayed):
         return tabulate_records(
             ((flatten_settings(run.settings()), rows[-1:] if last else rows) for run, rows in found), self.varying
         )
+
+    def save(self, folder: Path | str, name: str = "study", *, parquet: bool = False) -> list[Path]:
+        """Writes NAME.csv (one row per run), NAME.svg and, with `parquet`, NAME.parquet; returns their paths."""
+        from prunefield.lab.exports import save_study
+
+        return save_study(self, Path(folder), name, parquet=parquet, chosen_by="folder")
 
     def overview(self) -> "DataFrame":
         """The last record of each run."""

@@ -2,6 +2,7 @@
 
     store.json                          the format of this store
     locks/KIND-ID                       held by the process that executes the run
+    engines/NAME/                       what an engine keeps: jobs in the queue of a cluster, logs of runs
     runs/KIND-ID/
         settings.json                   all settings, defaults included
         checkpoint.safetensors          the last safe point, while the run is unfinished: state, RNGs, records so far

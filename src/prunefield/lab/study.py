@@ -1,42 +1,46 @@
-"""Studies: the settings of a run, and optionally values to sweep over; every combination is one run.
+"""Studies: the settings of a run, and optionally a sweep over values of some of them; every combination is one run.
 
     kind = "imp"
     rounds = 6
     task = { kind = "leaves", categories = 4 }
 
-    [sweep]                      # only for `prunefield sweep`
+    [sweep]                      # only for `prunefield sweep`; `lab/sweeps.py` has all its words
     seed = [0, 1, 2]
     "task.categories" = [4, 10]
 
 The same in Python: `Study({"kind": "imp", …}, sweep={"seed": range(3), …})`.
 """
 
-import itertools
-import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from prunefield.core.errors import UsageError
+from prunefield.core.errors import UsageError, unknown
 from prunefield.core.plugin import Plugin
 from prunefield.core.settings import change_setting, count_dots, flatten_settings, put_setting, read_settings, read_toml
 from prunefield.core.sizes import read_start
 from prunefield.engines import Engine, choose_engine
 from prunefield.lab.conditions import check_device
-from prunefield.lab.execution import carry_out, show_bar, warn
+from prunefield.lab.execution import carry_out, order_runs, show_bar, warn
+from prunefield.lab.expressions import Condition
+from prunefield.lab.joining import take_runs
 from prunefield.lab.plan import Plan, make_plan
 from prunefield.lab.results import Results
 from prunefield.lab.store import Store, find_store, open_store, read_store
+from prunefield.lab.sweeps import Sweep, drop_key
 from prunefield.lab.tables import find_varying
 from prunefield.loggers import Logger
 from prunefield.runs import Run
 
+MOST = 1_000_000  # combinations of which some are skipped
 LONGEST = 4_000_000  # bytes of a study: a list of half a million seeds
 
 
 class Study:
     """Runs with settings in common: one for each combination of the values in `sweep`.
+
+    A key of `sweep` is a setting with a list of values; `zip`, `random`, `sobol` and `skip` are as in `lab/sweeps.py`.
 
     `settings` is a table with the key `kind`, or text such as `neuron,task=nlgp,steps=500`; a dot in a key leads into
     nested settings, and plug-ins may be given instead of their settings.
@@ -51,7 +55,7 @@ class Study:
     def __init__(
         self,
         settings: Mapping[str, Any] | str | Run,
-        sweep: Mapping[str, Collection[Any]] | None = None,
+        sweep: Mapping[str, Any] | None = None,
         *,
         source: str = "",
     ) -> None:
@@ -61,13 +65,22 @@ class Study:
             raise UsageError(f"a study needs a table of settings with the key 'kind', not {repr(settings)[:100]}")
         if not isinstance(sweep, Mapping | None):
             raise UsageError(self._place(f"sweep takes a table of lists, such as seed = [0, 1, 2], not {sweep!r:.100}"))
+        try:
+            self.sweep = Sweep(_simplify(sweep or {}))
+            self._skip = Condition(self.sweep.skip) if self.sweep.skip else None
+            if self._skip and self.count > MOST:
+                raise UsageError(f"a sweep with `skip` may have {MOST:,} combinations at most, as each is looked at")
+        except UsageError as error:
+            raise UsageError(self._place(str(error))) from None
         self.settings: dict[str, Any] = {}
         for key in sorted(table, key=count_dots):
-            _check_kept(key, sweep or {})
+            _check_kept(key, self.sweep.keys)
             put_setting(self.settings, key, table[key])
-        self.sweep = {str(key): self._list(str(key), values) for key, values in (sweep or {}).items()}
-        first = next(iter(self))  # a wrong key is reported here, not after an hour
-        self.kinds = " and ".join(map(str, self.sweep["kind"])) if "kind" in self.sweep else first.kind()
+        first = next(iter(self), None)  # a wrong key is reported here, not after an hour
+        if first is None:
+            raise UsageError(self._place(f"the sweep skips every combination: {self.sweep.skip}"))
+        self._check_names(first)
+        self.kinds = " and ".join(dict.fromkeys(map(str, self.sweep.find_values("kind") or [first.kind()])))
 
     @classmethod
     def read(cls, path: Path | str, changes: Iterable[str] = ()) -> "Study":
@@ -81,7 +94,7 @@ class Study:
         for text in sorted(changes, key=count_dots):
             key = change_setting(table, text)
             if isinstance(sweep, dict):
-                sweep.pop(key, None)
+                drop_key(sweep, key)
                 _check_kept(key, sweep)
         return cls(table, sweep, source=str(path))
 
@@ -90,19 +103,34 @@ class Study:
 
     @property
     def count(self) -> int:
-        """How many runs there are: the product of the lengths in the sweep. `len` has a limit, this does not."""
-        return math.prod(map(len, self.sweep.values()))
+        """How many combinations the sweep has, those included that it skips. `len` has a limit, this does not."""
+        return self.sweep.count
 
     def __iter__(self) -> Iterator[Run]:
-        order = sorted(self.sweep, key=count_dots)
-        for values in itertools.product(*self.sweep.values()):
-            settings, point = dict(self.settings), dict(zip(self.sweep, values, strict=True))
+        order = sorted(self.sweep.keys, key=count_dots)
+        for point in self.sweep:
+            settings = dict(self.settings)
             try:
                 for key in order:
                     put_setting(settings, key, point[key])
-                yield Run.parse(settings)
+                if self._skip is None or not self._is_skipped(settings, self._skip):
+                    yield Run.parse(settings)
             except UsageError as error:
                 raise UsageError(self._place(str(error))) from None
+
+    def _is_skipped(self, settings: dict[str, Any], skip: Condition) -> bool:
+        """Decided by what the study says where that is enough: a combination that is skipped need not be valid."""
+        flat = flatten_settings(settings)
+        return skip(flat if skip.names <= flat.keys() else flatten_settings(Run.parse(settings).settings()))
+
+    def _check_names(self, first: Run) -> None:
+        """Refuses a condition on a setting that no run has; with a sweep over kinds that is hard to know."""
+        known = {*flatten_settings(first.settings()), *self.sweep.keys}
+        wrong = sorted(self._skip.names - known) if self._skip else []
+        if wrong and len({run.kind() for run in self}) == 1:
+            every = {key for run in self for key in flatten_settings(run.settings())}
+            if absent := [name for name in wrong if name not in every]:
+                raise UsageError(self._place(f"skip: {unknown('setting', absent[0], sorted(every))}"))
 
     @cached_property
     def runs(self) -> list[Run]:
@@ -113,7 +141,7 @@ class Study:
     def varying(self) -> list[str]:
         """The settings that differ between runs, with dotted keys, in the order of the sweep."""
         found = find_varying([flatten_settings(run.settings()) for run in self.runs])
-        order = {key: place for place, key in enumerate(self.sweep)}
+        order = {key: place for place, key in enumerate(self.sweep.keys)}
         swept = ([place for own, place in order.items() if f"{key}.".startswith(f"{own}.")] for key in found)
         return [key for _, key in sorted(zip(swept, found, strict=True), key=lambda pair: pair[0] or [len(order)])]
 
@@ -130,42 +158,44 @@ class Study:
         store: Store | Path | str | None = None,
         *,
         jobs: int | None = None,
+        retry: int | None = None,
         engine: Engine | Mapping[str, Any] | str = "local",
         device: str = "cpu",
         progress: bool = True,
         report: Callable[[str], None] = warn,
         log: Logger | Mapping[str, Any] | str | None = None,
+        pack: Path | str | None = None,
     ) -> Results:
         """Executes what is not stored yet, `jobs` runs at a time, and returns the results of all runs.
 
-        `engine` is where: `local`, or `ray,address=auto`. Interrupt it at any time: the next call continues from the
-        last safe points. `progress` shows a bar on stderr; `report` gets a line for each retry. `log` is where the
-        numbers of every record are also written: `tensorboard`, `wandb`, or as in `tensorboard,folder=DIR`.
+        `engine` is where: `local`, `ray,address=auto` or `slurm,partition=NAME`. Interrupt it at any time: the next
+        call continues from the last safe points. A run whose process, job or machine dies is restarted `retry` times
+        (by default 0 on `local`, 3 elsewhere). `progress` shows a bar on stderr; `report` gets a line for each retry.
+        `log` is where the numbers of every record are also written: `tensorboard`, `wandb`, or as in
+        `tensorboard,folder=DIR`. Runs are taken from `pack`, a file that `prunefield runs pack` wrote, after they were
+        checked.
         """
-        chosen, device, runs = choose_engine(engine, jobs), check_device(device), self.runs
+        chosen, runs = choose_engine(engine, jobs, retry), self.runs
+        if chosen.is_here:
+            check_device(device)
         opened = open_store(store)
+        if pack is not None:
+            take_runs(opened, pack, order_runs(runs), report)
         with show_bar(Path(self.source).name or self.kinds, shown=progress) as tell:
             failures = carry_out(opened, runs, chosen, device=device, tell=tell, report=report, log=log)
         return Results(opened, runs, self.varying, failures)
 
     def __repr__(self) -> str:
-        swept = ", ".join(f"{key} ({len(values)})" for key, values in self.sweep.items())
-        count = f"{self.count:,} run{'s' * (self.count != 1)}"
+        swept = self.sweep.describe()
+        most = "at most " * bool(self.sweep.skip)
+        count = f"{most}{self.count:,} run{'s' * (self.count != 1)}"
         return f"<Study: {count} of {self.kinds}{f'; sweep: {swept}' * bool(swept)}>"
-
-    def _list(self, key: str, values: Any) -> list[Any]:
-        values = _simplify(values)
-        if not isinstance(values, list) or not values:
-            raise UsageError(
-                self._place(f"sweep takes non-empty lists, such as {key} = [0, 1, 2], not {values!r:.100}")
-            )
-        return values
 
     def _place(self, message: str) -> str:
         return f"{self.source}: {message}" if self.source else message
 
 
-def _check_kept(key: str, sweep: Mapping[str, Any]) -> None:
+def _check_kept(key: str, sweep: Iterable[str]) -> None:
     """Refuses a setting inside of a table that the sweep replaces, as it would have no effect."""
     for table in sweep:
         if key.startswith(f"{table}."):

@@ -11,7 +11,12 @@ if TYPE_CHECKING:
 def find_varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     """The keys of flat settings that do not have one value in all of them, in the order of the settings."""
     keys = dict.fromkeys(key for table in settings for key in table)
-    return [key for key in keys if len({json.dumps(table.get(key, "absent")) for table in settings}) > 1]
+    return [key for key in keys if len({_freeze(table.get(key, "absent")) for table in settings}) > 1]
+
+
+def _freeze(value: Any) -> Any:
+    """A value that can be in a set; True is not 1, and 1 is not 1.0."""
+    return (type(value), value) if isinstance(value, str | int | float | None) else json.dumps(value)
 
 
 def tabulate_records(

@@ -153,6 +153,10 @@ class Item(Plugin):
     size: ClassVar[tuple[float, float]] = (7.0, 5.0)  # of the figure, in inches
     open_choices: ClassVar[tuple[str, ...]] = ()  # what the paper leaves open and what was chosen, one line each
     scales: ClassVar[tuple[Scale, ...]] = ("smoke", "laptop", "paper")  # at which it has settings of its own
+    from_values: ClassVar[bool] = (
+        False  # its table needs no tensors, so that kept values of runs are enough to judge it
+    )
+    incomplete_at: ClassVar[tuple[Scale, ...]] = ()  # scales at which its claims, judged by values, say what is missing
     claims: ClassVar[tuple[Claim, ...]]
 
     @classmethod

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 SMALL = 6.5  # points, the size of the caption
 LINE = 0.13  # inches between its lines
+LETTER = 0.58  # mean width of a letter over its size
 DATES = {"svg": "Date", "pdf": "CreationDate"}  # left out, so that the same figure gives the same file
 
 
@@ -25,16 +26,16 @@ def encode_captioned(figure: "Figure", finding: Finding) -> dict[str, bytes]:
     import matplotlib
     from matplotlib.transforms import Bbox
 
-    from prunefield.core.figures import STYLE
+    from prunefield.core.figures import STYLE, embed_plain_fonts
 
     figure.set_layout_engine(None)  # it is laid out; with an engine `savefig` would draw everything twice
     width, height = figure.get_size_inches()
-    lines = wrap(write_caption(finding), max(40, int(width * 72 / (0.5 * SMALL))))
+    lines = wrap(write_caption(finding), max(40, int(width * 72 / (LETTER * SMALL))))
     strip = LINE * (len(lines) + 1)
     about: dict[str, Any] = {"Title": f"{finding.name}: {finding.item.title}", "Creator": "prunefield"}
     words = {"svg": "Description", "pdf": "Subject"}
     files: dict[str, bytes] = {}
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context(STYLE), embed_plain_fonts():
         for place, line in enumerate(lines):
             at = -LINE * (place + 1) / height
             figure.text(0.02, at, line, fontsize=SMALL, color="#555555", verticalalignment="baseline")

@@ -43,11 +43,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Finding:
-    """An item whose runs are all in the store, at one scale."""
+    """An item whose runs are in the store, at one scale; `missing` of them are not, where the item can do without."""
 
     item: Item
     scale: Scale
     results: Mapping[Run, Result]
+    missing: int = 0
 
     @property
     def name(self) -> str:
@@ -67,7 +68,8 @@ class Finding:
     def describe(self) -> str:
         """The line below the drawing: item, scale, seeds, and how many runs and rows it rests on."""
         seeds = show_seeds({seed for run in self.results for seed in find_seeds(run.settings())})
-        counts = f"{len(self.results)} run{'s' * (len(self.results) != 1)}, n = {len(self.table):,} rows"
+        there = f"{len(self.results)} of {len(self.results) + self.missing}" if self.missing else len(self.results)
+        counts = f"{there} run{'s' * (len(self.results) != 1)}, n = {len(self.table):,} rows"
         return f"prunefield · {self.name} · {self.scale} scale · {seeds} · {counts}"
 
     @cached_property
@@ -136,13 +138,17 @@ def load_paper(name: str) -> ModuleType:
 
 
 def read_finding(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:
-    """The finding of an item at a scale, or at the largest scale that is complete in the store; None if none is."""
+    """The finding of an item at a scale, or at the largest scale that is complete in the store; None if none is.
+
+    Where the item can be judged while runs are missing (`incomplete_at`), one of them is enough.
+    """
     for candidate in (scale,) if scale else reversed(item.scales):
         runs = order_runs(item.plan(candidate))
         if not (runs or scale) and candidate != SCALES[0]:
             continue  # without runs all scales are the same, and the item is at the first of them
-        if all(store.folder(run).is_done for run in runs):
-            return Finding(item, candidate, {run: store.folder(run).read() for run in runs})
+        done = [run for run in runs if store.folder(run).is_done]
+        if len(done) == len(runs) or (done and item.own_scale(candidate) in item.incomplete_at):
+            return Finding(item, candidate, {run: store.folder(run).read() for run in done}, len(runs) - len(done))
     return None
 
 

@@ -4,19 +4,19 @@ The files are `papers/PAPER/published/SCALE.json`. They hold no date, and the sa
 a difference between two of them shows what has changed. `make publish` writes them and the tables of the docs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from prunefield.core.errors import StoreError
 from prunefield.core.files import make_folder, write_whole
+from prunefield.lab.execution import order_runs
 from prunefield.lab.store import Store
 from prunefield.papers import Item, Scale, Status
+from prunefield.report.kept import VERSIONS, KeptRun, keep_runs, read_kept, write_kept
 from prunefield.report.ledger import Finding, find_items, load_paper, read_finding
-
-VERSIONS = ("prunefield", "python", "torch", "numpy")
 
 
 class Entry(BaseModel):
@@ -47,7 +47,10 @@ class PublishedClaim(Entry):
 
 
 class PublishedItem(Entry):
-    """What was found for an item at a scale: the digests of its runs, how long they took in all, and its claims."""
+    """What was found for an item at a scale: the digests of its runs, how long they took in all, and its claims.
+
+    `missing` of its runs were not there yet, which its claims take into account.
+    """
 
     item: str
     scale: Scale
@@ -56,6 +59,7 @@ class PublishedItem(Entry):
     versions: dict[str, str]
     seconds: float
     runs: dict[str, str]
+    missing: int = Field(default=0, exclude_if=lambda number: not number)
     claims: tuple[PublishedClaim, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -75,16 +79,22 @@ class PublishedFile(Entry):
 def publish(store: Store, chosen: Sequence[Item], scale: Scale) -> list[Path]:
     """Writes what a store has of the chosen items at a scale, and returns the files.
 
-    An item that is not complete in the store keeps the entry it had; entries of items that no longer exist are dropped.
+    Values of the finished runs of an item that is judged by values alone are kept, also where others are missing; it is
+    judged as soon as all are stored or kept, or before that where its claims say what is missing (`incomplete_at`). An
+    item that is not complete keeps the entry it had; entries of items that no longer exist are dropped.
     """
     files = []
     for paper in sorted({_paper_of(item.kind()) for item in chosen}):
-        before, entries = read_published(paper, scale), []
-        for item in find_items([paper]):
-            if scale not in item.scales:  # its results are those of a smaller scale
-                continue
-            finding = read_finding(store, item, scale) if item in chosen else None
-            entries.append(_make_entry(finding, store) if finding else before.get(item.kind()))
+        before, entries, known = read_published(paper, scale), [], find_items([paper])
+        own = [item for item in known if scale in item.scales]  # the results of others are those of a smaller scale
+        lasting = {run.folder for item in own if item.from_values for run in order_runs(item.plan(scale))}
+        runs = {name: run for name, run in read_kept(paper, scale).items() if name in lasting}
+        runs |= keep_runs(store, [item for item in own if item in chosen and item.from_values], scale)
+        if runs:
+            files.append(write_kept(paper, scale, runs))
+        for item in own:
+            entry = _make_entry(store, item, scale, runs) if item in chosen else None
+            entries.append(entry or before.get(item.kind()))
         if any(entries):
             path = locate_published(paper, scale)
             make_folder(path.parent)
@@ -142,16 +152,32 @@ def _explain(error: Exception) -> str:
     return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
 
 
-def _make_entry(finding: Finding, store: Store) -> PublishedItem:
-    made = [store.folder(run).table("made") for run in finding.results]
+def judge_kept(item: Item, scale: Scale, runs: Mapping[str, KeptRun]) -> Finding | None:
+    """The finding of an item from kept values; None if its table needs tensors, or a run that it cannot do without."""
+    needed = {run: runs.get(run.folder) for run in order_runs(item.plan(scale))}
+    found = {run: kept.as_result() for run, kept in needed.items() if kept}
+    missing = len(needed) - len(found)
+    enough = item.from_values and (scale in item.incomplete_at or (found and not missing))
+    return Finding(item, scale, found, missing) if enough else None
+
+
+def _make_entry(store: Store, item: Item, scale: Scale, runs: Mapping[str, KeptRun]) -> PublishedItem | None:
+    """What is published of an item, from the store if it is complete there, else with kept values."""
+    if (finding := read_finding(store, item, scale)) and not finding.missing:
+        made = list(keep_runs(store, [item], scale).values())
+    elif finding := judge_kept(item, scale, runs):
+        made = [runs[run.folder] for run in finding.results]
+    else:
+        return None
     digests = {run.folder: result.digest for run, result in finding.results.items()}
     return PublishedItem(
         item=finding.name,
         scale=finding.scale,
         title=finding.item.title,
         digest=finding.digest,
-        versions={name: ", ".join(sorted({one[name] for one in made})) for name in VERSIONS},
-        seconds=round(sum(one["seconds"] for one in made), 1),
+        versions={name: ", ".join(sorted({one.versions[name] for one in made})) for name in VERSIONS},
+        seconds=round(sum(one.seconds for one in made), 1),
         runs=dict(sorted(digests.items())),
+        missing=finding.missing,
         claims=tuple(PublishedClaim.model_validate(row.as_json()) for row in finding.rows),
     )

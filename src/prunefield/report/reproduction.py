@@ -10,16 +10,18 @@ from prunefield.core.display import Displayed
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.figures import make_figure
 from prunefield.core.progress import track_progress
-from prunefield.engines import Engine, Outcome, choose_engine
-from prunefield.engines.local import keep_workers
+from prunefield.engines import Engine, Outcome, choose_engine, count_cores
+from prunefield.engines.local import Local, keep_workers
 from prunefield.lab.conditions import check_device
 from prunefield.lab.execution import carry_out, order_runs, show_bar, warn
+from prunefield.lab.joining import take_runs
 from prunefield.lab.listing import write_owner
 from prunefield.lab.plan import Plan, make_plan
 from prunefield.lab.store import Store, find_store, open_store, read_store
 from prunefield.loggers import Logger
 from prunefield.papers import Item, Scale
 from prunefield.report.item_files import write_item_files
+from prunefield.report.kept import list_unkept
 from prunefield.report.ledger import Finding, check_scale, explain_null, find_items, read_finding
 from prunefield.report.publishing import compare_published, find_published
 from prunefield.report.screen import count_verdicts, show_ledger
@@ -133,9 +135,10 @@ def plan_items(
     store: Store | Path | str | None = None,
     *,
     device: str = "cpu",
+    unpublished: bool = False,
 ) -> Plan:
     """What `reproduce` would execute, and the time that it takes."""
-    owners = find_owners(find_items(_list_names(names)), check_scale(scale))
+    owners = find_owners(find_items(_list_names(names)), check_scale(scale), unpublished=unpublished)
     return make_plan(owners, find_store(store), items=owners, device=device)
 
 
@@ -162,23 +165,32 @@ def reproduce(
     store: Store | Path | str | None = None,
     *,
     jobs: int | None = None,
+    retry: int | None = None,
     engine: Engine | Mapping[str, Any] | str = "local",
     device: str = "cpu",
     progress: bool = True,
     report: Callable[[str], None] = warn,
     log: Logger | Mapping[str, Any] | str | None = None,
+    pack: Path | str | None = None,
+    unpublished: bool = False,
 ) -> Reproduction:
     """Executes the runs of items such as `redman2025/fig4` or of whole papers (all by default) and checks their claims.
 
     Runs in the store are not repeated, and an interrupted call continues where it stopped. Table and figure of each
-    item are written to `items/` in the store. The other arguments are those of `Study.run`.
+    item are written to `items/` in the store. With `pack`, a file that `prunefield runs pack` wrote, runs are taken out
+    of it after they were checked. The other arguments are those of `Study.run`. With `unpublished`, runs whose values
+    are shipped with prunefield are left out: `make publish` then judges items from both.
     """
-    chosen, checked, mapper = find_items(_list_names(names)), check_scale(scale), choose_engine(engine, jobs)
-    device, opened = check_device(device), open_store(store)
-    owners = find_owners(chosen, checked)
+    chosen, checked, mapper = find_items(_list_names(names)), check_scale(scale), choose_engine(engine, jobs, retry)
+    if mapper.is_here:
+        check_device(device)
+    opened = open_store(store)
+    owners = find_owners(chosen, checked, unpublished=unpublished)
     for item in chosen:
         own = [run.folder for run in owners if item.kind() in owners[run]]
         write_owner(opened.root, item.kind(), checked, own)
+    if pack is not None:
+        take_runs(opened, pack, owners, report)
     first = {run: items[0] for run, items in owners.items()}
     with keep_workers():
         with show_bar(f"{checked} scale", shown=progress, names=first) as tell:
@@ -186,8 +198,9 @@ def reproduce(
         failures = {run.folder: reason for run, reason in failed.items()}
         entries: dict[str, dict[str, Any]] = {item.kind(): {} for item in chosen}
         work, drawn = [(str(opened.root.resolve()), name, checked) for name in entries], 0
+        near = mapper if mapper.is_here else Local(jobs=min(4, count_cores()))  # figures need no cluster
         with track_progress("figures", unit="items", shown=progress) as show:
-            for outcome in mapper.map(write_item, work):
+            for outcome in near.map(write_item, work):
                 if isinstance(outcome, Outcome):
                     name = work[outcome.index][1]
                     if outcome.error is None:
@@ -201,11 +214,11 @@ def reproduce(
     return Reproduction(opened, entries, failures)
 
 
-def find_owners(chosen: Iterable[Item], scale: Scale) -> dict[Run, list[str]]:
-    """All runs of items, those included that others need, with the items that use them."""
+def find_owners(chosen: Iterable[Item], scale: Scale, *, unpublished: bool = False) -> dict[Run, list[str]]:
+    """All runs of items, those included that others need, with the items that use them; or only those not kept."""
     owners: dict[Run, list[str]] = {}
     for item in chosen:
-        for run in order_runs(item.plan(scale)):
+        for run in list_unkept(item, scale) if unpublished else order_runs(item.plan(scale)):
             owners.setdefault(run, []).append(item.kind())
     return owners
 

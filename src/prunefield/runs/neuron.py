@@ -13,7 +13,7 @@ from prunefield.core.plugin import Nested
 from prunefield.measures.localisation import compute_ipr
 from prunefield.modules.glorot import draw_glorot
 from prunefield.runs import Record, Run, State
-from prunefield.tasks import Discrimination
+from prunefield.tasks import Fields
 from prunefield.training.symmetry import compute_symmetric_gradient
 
 DTYPES = {"float64": torch.float64, "float32": torch.float32}
@@ -28,7 +28,7 @@ class Neuron(Run):
     (inits, N) before its step, and `loss` and `ipr` (inits,); its time is steps × lr.
     """
 
-    task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
+    task: Annotated[Fields, Nested()] = Field(description="the data: a lengthscale discrimination task")
     seed: int = Field(default=0, ge=0, description="seed of the initial weights and the data")
     inits: int = Field(default=8, ge=1, description="number of initialisations trained in parallel")
     init_scale: float = Field(default=1e-3, gt=0, description="variance of the initial weights: init_scale·2/(N+1)")

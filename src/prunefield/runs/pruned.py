@@ -60,6 +60,11 @@ class Pruned(Run):
         description="when to sample the mask in proportion to its scores instead of keeping the largest",
     )
     reduce: Reduction | None = Field(default=None, description="how signed scores become sampling probabilities")
+    shuffle: bool = Field(
+        default=False,
+        description="then shuffle the mask within each layer: only the number of weights in each layer remains",
+        exclude_if=lambda value: not value,  # it came later: ids of runs without it stay as they are
+    )
     of: Annotated[Tickets, Nested()] | None = Field(default=None, description="the iterative pruning run to start from")
     held_out: int = Field(default=2_000, ge=1, description="number of images for each accuracy")
     shown: int = Field(default=0, ge=0, description="number of weights and scores to record")
@@ -136,6 +141,8 @@ class Pruned(Run):
         with warnings.catch_warnings(record=True) as topped_up:
             warnings.simplefilter("always")
             mask = prune(net, self.score, self.density, self._inputs(examples), generator=stream, start=old, **how)
+        if self.shuffle:
+            mask = mask.shuffled(seeds.generator(self.seed, "shuffle"))
         scores = self._scores(net, examples) if self.shown else {}
         if last:
             net.load_state_dict({key: last[f"start:{key}"] for key in net.state_dict()})

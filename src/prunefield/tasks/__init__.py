@@ -125,18 +125,10 @@ class Synthetic(Task):
         """`n` inputs of `size` numbers each."""
 
 
-class Discrimination(Task):
-    """Discriminate periodic random fields by their lengthscale (lufkin2024, §2.3); all have the same marginal
-    distribution, of unit variance.
-
-    A higher label means a longer lengthscale; the paper has two. Labels are uniform and independent.
+class Fields(Task):
+    """Discriminate periodic random fields, all translates and both signs of which are equally probable (lufkin2024, S2
+    and S3). Labels are uniform and independent.
     """
-
-    size: int = Field(default=40, ge=4, description="number of sites N on the ring, or along each side of the torus")
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self.size,)
 
     @property
     def sites(self) -> int:
@@ -156,6 +148,25 @@ class Discrimination(Task):
     def covariance(self, label: int) -> Tensor:
         """The covariance Σ of the class, shape (sites, sites), float64."""
 
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Its name in the paper."""
+
+
+class Discrimination(Fields):
+    """Discriminate periodic random fields by their lengthscale (lufkin2024, §2.3); all have the same marginal
+    distribution, of unit variance.
+
+    A higher label means a longer lengthscale; the paper has two.
+    """
+
+    size: int = Field(default=40, ge=4, description="number of sites N on the ring, or along each side of the torus")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.size,)
+
     @abstractmethod
     def kurtosis(self) -> float:
         """κ = m₄/m₂² of a site's marginal law (3 for a Gaussian), `math.inf` if it does not exist."""
@@ -171,11 +182,6 @@ class Discrimination(Task):
     @abstractmethod
     def density(self, x: Tensor) -> Tensor:
         """The derivative of `cdf`, element by element; infinite at single values with positive probability."""
-
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """Its name in the paper."""
 
 
 def draw_balanced(task: Task, per_class: int, *, generator: torch.Generator, training: bool = False) -> Batch:

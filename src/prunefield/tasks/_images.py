@@ -46,7 +46,10 @@ class Images(Finite):
 
     @property
     def _moments(self) -> tuple[Tensor, Tensor]:
-        return _compute_moments(self._shelf, self.standardise, self.shape)
+        return self._measure_moments(self.shape)
+
+    def _measure_moments(self, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+        return _compute_moments(self._shelf, self.standardise, shape)
 
     @property
     def levels(self) -> tuple[Tensor, Tensor] | None:

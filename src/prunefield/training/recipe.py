@@ -52,6 +52,11 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         description="density up to which large linear layers are trained without their pruned weights",
         exclude_if=lambda value: value == BREAK_EVEN,  # it came later: ids of runs without it stay as they are
     )
+    channels_last: bool = Field(
+        default=False,
+        description="put the channels of an image last in memory: faster convolutions, other rounding errors",
+        exclude_if=lambda value: not value,
+    )
 
     @model_validator(mode="after")
     def _check_nesterov(self) -> "Recipe":
@@ -120,6 +125,8 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         >>> losses[-1] < losses[0]
         True
         """
+        if self.channels_last:
+            check_channels(net)
         mask.apply_(net)
         net.train()
         with hold_compact(net, mask, self.compact):
@@ -149,6 +156,8 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
             if isinstance(x, Tensor) and x.ndim == 4 and (self.pad or self.flip):
                 stream = seeds.generator(seed, *names, "augment", step)
                 x = augment_images(x, pad=self.pad, flip=self.flip, black=examples.black, generator=stream)
+            if self.channels_last and isinstance(x, Tensor) and x.ndim == 4:
+                x = x.contiguous(memory_format=torch.channels_last)  # weights stay: what is saved does not depend on it
             optimizer.param_groups[0]["lr"] = self.lr_at(step, each)
             optimizer.zero_grad()
             found = functional.cross_entropy(net(x), y) if loss is None else loss(net, Batch(x, y))
@@ -156,6 +165,18 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
             found.backward()
             optimizer.step()
             yield step + 1, value
+
+
+def check_channels(net: nn.Module) -> None:
+    """Refuses to put channels last where torch 2.13 may write beyond its memory: with fewer than 8 of them (1 × 1
+    convolutions, on CPUs without AVX-512).
+    """
+    for name, part in net.named_modules():
+        if isinstance(part, nn.Conv2d) and part.out_channels % 8:
+            raise UsageError(
+                f"channels_last needs convolutions with a multiple of 8 channels, but {name!r} has "
+                f"{part.out_channels}; set channels_last = false"
+            )
 
 
 def augment_images(x: Tensor, *, pad: int, flip: bool, black: Tensor, generator: torch.Generator) -> Tensor:

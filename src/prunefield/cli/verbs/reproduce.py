@@ -25,6 +25,7 @@ EXAMPLES = {
     "prunefield reproduce redman2025/fig4 --scale laptop": "one item with settings that decide its claims",
     "prunefield reproduce --report": "and write the page",
     "prunefield reproduce --scale paper --dry-run": "what it would take",
+    "prunefield reproduce redman2025/fig4 --from fig4.zip": "from somebody's results, after checking them",
 }
 FEW = 12  # claims whose ledger is printed
 PUBLISHED = {"same": "as published", "differs": "with another result than published"}
@@ -35,6 +36,9 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--scale", default="smoke", help="smoke, laptop, night or paper [default: smoke]")
     parser.add_argument("--strict", action="store_true", help="exit with status 1 if a claim is not reproduced")
     parser.add_argument("--report", action="store_true", help="write the page as well, as `prunefield report` does")
+    parser.add_argument(
+        "--unpublished", action="store_true", help="leave out runs whose values are shipped with prunefield"
+    )
     add_engine(parser)
     add_store(parser)
 
@@ -46,10 +50,11 @@ def execute(args: Namespace) -> int:
     from prunefield.report.reproduction import plan_items, reproduce
 
     if args.dry_run:
-        return print_plan(args, plan_items(args.items or None, args.scale, args.store, device=args.device))
+        how = {"device": args.device, "unpublished": args.unpublished}
+        return print_plan(args, plan_items(args.items or None, args.scale, args.store, **how))
     page = None
     with keep_workers():
-        found = reproduce(args.items or None, args.scale, args.store, **how_to_run(args))
+        found = reproduce(args.items or None, args.scale, args.store, unpublished=args.unpublished, **how_to_run(args))
         if args.report and found.claims:
             with track_progress("page", unit="pages") as tell:
                 tell(0, 1, "collecting everything that is stored")

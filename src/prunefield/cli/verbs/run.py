@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prunefield.cli.options import add_engine, add_store, how_to_run, print_json, print_plan
-from prunefield.core.errors import UsageError
+from prunefield.core.errors import Error, UsageError
 from prunefield.core.names import modules
 
 if TYPE_CHECKING:
+    from prunefield.lab.results import Results
     from prunefield.lab.study import Study
 
 EXAMPLES = {
@@ -52,21 +53,42 @@ def show_count(study: "Study") -> str:
 def carry_study(args: Namespace, study: "Study") -> int:
     """Executes a study and prints what was recorded: all records of one run, the last record of each of several."""
     from prunefield.core.terminal import show_table, show_warning
+    from prunefield.lab.exports import require_parquet, tabulate_study
 
     if args.dry_run:
         return print_plan(args, study.plan(args.store, device=args.device))
+    is_sweep = study.count > 1
+    if is_sweep and args.parquet:
+        require_parquet()  # before anything is computed
     results = study.run(args.store, **how_to_run(args))
+    files = _save_files(args, results) if is_sweep and results.done else []
     if args.json:
         found = [
             {"run": run.folder, "digest": result.digest, "settings": run.settings(), "records": result.values}
             for run, result in results
         ]
-        print_json({"runs": found, "failures": {run.folder: reason for run, reason in results.failures.items()}})
+        failures = {run.folder: reason for run, reason in results.failures.items()}
+        print_json({"runs": found, "failures": failures} | ({"files": files} if is_sweep else {}))
     else:
-        table = results.frame(last=study.count > 1)
-        if study.count > 1:
-            table.insert(0, "run", [run.folder for run in results.done])
+        table = tabulate_study(results) if is_sweep else results.frame()
         show_table(list(table), table.astype(object).to_numpy().tolist(), title=results.title)
+        if files:
+            print("\n".join(("", *files)))
     for run, reason in results.failures.items():
         show_warning(f"{run.folder} failed: {reason}")
     return 1 if results.failures else 0
+
+
+def _save_files(args: Namespace, results: "Results") -> list[str]:
+    """Writes the table and the picture of a sweep; where that is impossible, the results are there all the same."""
+    from prunefield.core.terminal import show_warning
+    from prunefield.lab.exports import save_study
+
+    folder = args.out or args.store / "studies"
+    try:
+        return [str(path) for path in save_study(results, folder, args.file.stem, parquet=args.parquet)]
+    except Error as error:
+        if args.out:
+            raise
+        show_warning(f"the table and the picture are not written: {error}")
+        return []

@@ -1,7 +1,11 @@
-"""List, tabulate, show, verify or remove the runs of a store.
+"""List, tabulate, show, verify, remove, pack, unpack or merge the runs of a store.
 
 A name may be abbreviated to any unique prefix of it or of its hash. `runs table` has one row per finished run: its
 settings, and the values of its last record.
+
+`runs pack` writes finished runs and those that they need to one file with checksums, `runs unpack FILE` takes them into
+a store, and `runs merge STORE …` takes the runs of other stores, which are only read. Equal runs must have equal
+digests; if two differ, both are kept and reported. Of an unfinished run the furthest safe point is kept.
 """
 
 import sys
@@ -11,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prunefield.cli.options import RUN_COLUMNS, add_store, describe_run, old_store, print_json, show_run_table
+from prunefield.cli.verbs._exchange import PACK, merge_runs, pack_runs, unpack_runs
 from prunefield.core.errors import StoreError, UsageError, show_line, unknown
 from prunefield.lab.listing import describe_runs
 
@@ -25,12 +30,18 @@ EXAMPLES = {
     "prunefield runs table --csv runs.csv": "settings and last values of all runs",
     "prunefield runs verify": "compare all files with their checksums",
     "prunefield runs remove --unfinished": "delete what was interrupted or failed",
+    "prunefield runs pack --study study.toml --out study.zip": "one file with all runs of a study, to hand on",
+    "prunefield runs pack --item redman2025/fig4 --scale laptop --out fig4.zip": "one file with all runs of an item",
+    "prunefield runs unpack study.zip --store new": "check such a file and take its runs into a store",
+    "prunefield runs merge worker-1 worker-2 --store all": "one store from several",
 }
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("action", metavar="|".join(ACTIONS), help="the action")
-    parser.add_argument("names", nargs="*", metavar="RUN", help="the runs [default: all]")
+    parser.add_argument("action", metavar="|".join([*ACTIONS, *EXCHANGE]), help="the action")
+    parser.add_argument(
+        "names", nargs="*", metavar="RUN", help="the runs [default: all]; of unpack a file, of merge stores"
+    )
     parser.add_argument("--damaged", action="store_true", help="only runs that `verify` finds damaged")
     parser.add_argument("--unfinished", action="store_true", help="only runs that were interrupted or failed")
     parser.add_argument("--all", action="store_true", help="with remove: all runs")
@@ -38,12 +49,19 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--kind", metavar="KIND", help="only runs of this kind")
     parser.add_argument("--records", action="store_true", help="with table: one row per record instead of per run")
     parser.add_argument("--csv", metavar="FILE", help="with table: write CSV to this file, or to stdout if it is -")
+    parser.add_argument("--item", action="append", metavar="ITEM", help="with pack: the runs of a paper or item")
+    parser.add_argument("--scale", default="smoke", help="with pack --item: the scale [default: smoke]")
+    parser.add_argument("--study", type=Path, metavar="FILE.toml", help="with pack: the runs of a study")
+    parser.add_argument("--out", type=Path, metavar="FILE", help=f"with pack: the file to write [default: {PACK}]")
+    parser.add_argument("--parquet", type=Path, metavar="FILE", help="with table: write Parquet to this file")
     add_store(parser)
 
 
 def execute(args: Namespace) -> int:
+    if args.action in EXCHANGE:
+        return EXCHANGE[args.action](args)
     if args.action not in ACTIONS:
-        raise unknown("action of runs", args.action, ACTIONS)
+        raise unknown("action of runs", args.action, [*ACTIONS, *EXCHANGE])
     store = old_store(args)
     folders = [store.match(name) for name in args.names] if args.names else list(store)
     if args.kind is not None:
@@ -106,6 +124,11 @@ def print_table(args: Namespace, folders: "list[Folder]") -> int:
     from prunefield.lab.store import tabulate_runs
 
     found: Any = tabulate_runs(folders, records=args.records)
+    if args.parquet is not None:
+        from prunefield.lab.exports import encode_parquet
+
+        write_whole(args.parquet, encode_parquet(found), chosen_by="--parquet")
+        print(f"{args.parquet}: {len(found):,} rows, {found.shape[1]} columns", file=sys.stderr if args.json else None)
     if args.json:
         print_json({"runs": found.astype(object).where(found.notna(), None).to_dict("records")})
     elif args.csv == "-":
@@ -113,7 +136,7 @@ def print_table(args: Namespace, folders: "list[Folder]") -> int:
     elif args.csv is not None:
         write_whole(Path(args.csv), found.to_csv(index=False).encode(), chosen_by="--csv")
         print(f"{args.csv}: {len(found):,} rows, {found.shape[1]} columns")
-    else:
+    elif args.parquet is None:
         varies = [key for key in found if key == "run" or found[key].map(str).nunique() > 1]
         show_table(varies, found[varies].astype(object).to_numpy().tolist())
     return 0
@@ -159,3 +182,4 @@ def remove_runs(args: Namespace, folders: "list[Folder]") -> int:
 
 
 ACTIONS = {"list": list_runs, "table": print_table, "show": show_runs, "verify": verify_runs, "remove": remove_runs}
+EXCHANGE = {"pack": pack_runs, "unpack": unpack_runs, "merge": merge_runs}

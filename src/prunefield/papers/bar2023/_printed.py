@@ -1,8 +1,9 @@
-"""The accuracies that bar2023 prints in Tables 1 to 4, in per cent."""
+"""The accuracies that bar2023 prints in Tables 1 to 4, in per cent, with their deviations over three seeds."""
 
+from math import nan
 from typing import NamedTuple
 
-DENSITIES = (0.1, 0.05, 0.02)
+DENSITIES, SEEDS = (0.1, 0.05, 0.02), 3
 GRID = [(data, net) for data in ("CIFAR-10", "CIFAR-100") for net in ("VGG-19", "ResNet-20")]
 
 # In the order of GRID, three densities each.
@@ -25,6 +26,26 @@ ACCURACIES: dict[str, tuple[float, ...]] = {
     "IMP + random data": (91.53, 91.42, 90.58, 85.46, 83.07, 77.97, 66.84, 66.23, 54.81, 51.66, 43.84, 32.92),
     "IMP + random data + rand": (91.57, 91.45, 90.55, 85.50, 82.77, 77.54, 67.10, 65.30, 59.05, 52.05, 44.68, 33.37),
 }
+# Their standard deviations; 0 where a cell is at chance and none is printed. Table 3 has none at all.
+DEVIATIONS: dict[str, tuple[float, ...]] = {
+    "SynFlow": (0.19, 0.11, 0.28, 0.18, 0.36, 0.35, 0.26, 0.66, 0.38, 0.78, 0.92, 1.04),
+    "SynFlow + chi": (0.12, 0.20, 0.11, 0.32, 0.31, 0.12, 0.15, 0.31, 0.23, 0.51, 0.76, 0.27),
+    "SynFlow + rand": (0.12, 0.11, 0.16, 0.22, 0.38, 0.51, 0.43, 0.33, 0.50, 0.64, 0.53, 0.75),
+    "SynFlow + rand + chi": (0.18, 0.20, 0.28, 0.29, 0.42, 0.43, 0.29, 0.08, 0.22, 0.60, 0.48, 0.72),
+    "SNIP + normal": (0.07, 0.04, 0.31, 0.37, 0.69, 0.56, 0.22, 0.72, 0.00, 0.33, 0.45, 4.15),
+    "SNIP + normal + rand": (0.57, 0.78, 0.14, 0.41, 0.40, 0.73, 0.01, 0.03, 0.00, 0.62, 0.03, 0.07),
+    "SNIP + sparse": (0.06, 0.18, 0.11, 0.07, 0.01, 0.66, 0.08, 0.11, 13.88, 0.13, 0.60, 0.04),
+    "SNIP + sparse + rand": (0.36, 0.78, 0.91, 0.65, 0.73, 0.49, 0.33, 0.45, 15.38, 0.10, 0.32, 0.36),
+    "SNIP (supervised)": (0.09, 0.25, 0.16, 0.92, 1.02, 0.80, 0.66, 0.23, 13.97, 0.04, 0.38, 0.65),
+    "Random": (0.08, 0.22, 0.04, 0.12, 1.38, 0.00, 0.13, 0.57, 0.25, 0.43, 3.51, 0.00),
+    "Magnitude": (0.22, 0.90, 0.43, 0.70, 0.52, 0.86, 0.49, 0.21, 0.47, 0.24, 0.40, 0.65),
+    "GraSP (supervised)": (0.69, 1.21, 1.28, 0.04, 0.21, 0.06, 0.43, 0.55, 0.42, 0.23, 0.33, 0.94),
+    "GraSP + normal": (0.95, 0.91, 1.63, 0.46, 0.13, 0.10, 0.18, 0.29, 0.16, 0.02, 0.06, 0.63),
+    "GraSP + normal + rand": (0.88, 1.10, 1.08, 0.29, 1.34, 0.16, 0.32, 0.01, 0.18, 0.46, 0.15, 0.16),
+    "IMP (supervised)": (0.19, 0.19, 1.57, 0.24, 1.30, 0.73, 0.96, 1.28, 1.36, 2.97, 0.16, 0.22),
+    "IMP + random data": (0.32, 0.19, 0.69, 0.11, 0.11, 0.04, 0.16, 0.17, 6.87, 0.68, 0.17, 0.65),
+    "IMP + random data + rand": (0.03, 0.12, 0.70, 0.15, 0.13, 0.49, 0.21, 0.23, 0.14, 0.60, 0.38, 0.74),
+}
 TINY: dict[str, tuple[float, ...]] = {  # ResNet-18, then WideResNet-18
     "SynFlow": (58.30, 57.63, 54.62, 59.25, 57.49, 54.80),
     "SynFlow + rand": (60.64, 58.57, 55.56, 60.22, 58.84, 55.54),
@@ -39,19 +60,25 @@ class Printed(NamedTuple):
     density: float
     column: str
     accuracy: float
+    deviation: float  # over three seeds; NaN where none is printed
 
 
 def cells(columns: tuple[str, ...], *, tiny: bool = False) -> list[Printed]:
-    """The printed cells of some columns.
+    """The printed cells of those columns that are printed.
 
-    >>> cells(("SynFlow",))[3]
-    Printed(data='CIFAR-10', net='ResNet-20', density=0.1, column='SynFlow', accuracy=86.55)
+    >>> cells(("SynFlow", "Dense"))[3]
+    Printed(data='CIFAR-10', net='ResNet-20', density=0.1, column='SynFlow', accuracy=86.55, deviation=0.18)
     """
     grid = [("Tiny-ImageNet", "ResNet-18"), ("Tiny-ImageNet", "WideResNet-18")] if tiny else GRID
     places = [(data, net, density) for data, net in grid for density in DENSITIES]
     table = TINY if tiny else ACCURACIES
     return [
-        Printed(*place, column, value)
+        Printed(*place, column, value, deviation)
         for column in columns
-        for place, value in zip(places, table[column], strict=True)
-    ]  # fmt: skip
+        if column in table
+        for place, value, deviation in zip(places, table[column], _read_deviations(column, tiny), strict=True)
+    ]
+
+
+def _read_deviations(column: str, tiny: bool) -> tuple[float, ...]:
+    return (nan,) * len(TINY[column]) if tiny else DEVIATIONS[column]

@@ -5,12 +5,13 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from prunefield.measures.differences import compare_pairs
+from prunefield.measures.differences import estimate_mean
 from prunefield.papers import Frame, rows
 from prunefield.papers._kit import BLACK, GREY, PALETTE
+from prunefield.papers.bar2023._night import MARGIN
 
 ENOUGH = 3  # seeds from which on an interval is drawn: that of two rests on one difference, and may have no width
-NAMES, PRINTED, OURS = 1.75, 0.5, 0.95  # inches of a table: names of its columns, one printed cell, one of ours
+NAMES, PRINTED, OURS = 1.75, 0.5, 1.2  # inches of a table: names of its columns, one printed cell, one of ours
 LINE, HEAD = 0.21, 4.6  # inches of a line; lines before the first column
 CELL = ["data", "net", "density"]
 
@@ -23,14 +24,16 @@ def draw_differences(axes: Axes, names: Sequence[str], printed: Iterable[Any], o
         groups = list(found.groupby(CELL)["gap"])
         for index, (cell, values) in enumerate(groups):
             name = name_cell(*cell)
+            label = None if name in cells else name
             colour = cells.setdefault(name, PALETTE[len(cells) % len(PALETTE)])
-            height, mean = place - 0.3 + 0.4 * index / len(groups), compare_pairs([0.0] * len(values), list(values))
+            height, mean = place - 0.3 + 0.4 * index / len(groups), estimate_mean(list(values))
             axes.plot(values, [height] * len(values), "o", color=colour, fillstyle="none", markersize=3, alpha=0.7)
-            axes.plot(mean.mean, height, "o", color=colour, markersize=6, label=None if place else name)
+            axes.plot(mean.mean, height, "o", color=colour, markersize=6, label=label)
             if len(values) >= ENOUGH:
                 axes.plot([mean.low, mean.high], [height] * 2, color=colour, linewidth=1)
     axes.plot([], [], "o", color=BLACK, fillstyle="none", markersize=3, label="each seed (large: mean)")
     axes.plot([], [], color=BLACK, linewidth=1, label=f"95 % interval, from {ENOUGH} seeds on")
+    axes.axvspan(-MARGIN, MARGIN, color=GREY, alpha=0.15, linewidth=0, label=f"±{MARGIN:g} points: no effect")
     axes.axvline(0, color=BLACK, linewidth=0.8)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.55)

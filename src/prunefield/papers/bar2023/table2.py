@@ -1,6 +1,8 @@
 """Table 2 of bar2023: GraSP and iterative pruning on random data, with sampled masks, and two baselines."""
 
-from prunefield.papers.bar2023._tables import Comparison, Table
+from prunefield.papers.bar2023._choices import CHOICES
+from prunefield.papers.bar2023._comparisons import Comparison
+from prunefield.papers.bar2023._tables import Table
 
 
 class Table2(Table):
@@ -8,12 +10,13 @@ class Table2(Table):
 
     title = "Table 2: GraSP and IMP on real and random data, with ranked and sampled masks"
     where = "Table 2, Sec. 8"
+    open_choices = CHOICES
     columns = (
         "Random", "Magnitude", "GraSP (supervised)", "GraSP + normal", "GraSP + normal + rand",
         "IMP (supervised)", "IMP + random data", "IMP + random data + rand",
     )  # fmt: skip
     comparisons = (
-        Comparison("GraSP + normal", "GraSP + normal + rand", "Random masks are usually better"),
+        Comparison("GraSP + normal", "GraSP + normal + rand", "Random masks are usually better", primary=True),
         Comparison("IMP + random data", "IMP + random data + rand", "Random masks are usually better"),
         Comparison("GraSP + normal", "GraSP (supervised)", "Random data costs some accuracy"),
         Comparison("IMP + random data", "IMP (supervised)", "Random data costs some accuracy"),

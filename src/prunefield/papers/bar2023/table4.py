@@ -1,6 +1,8 @@
 """Table 4 of bar2023: SNIP with labelled data against SNIP with sparse random data and a sampled mask."""
 
-from prunefield.papers.bar2023._tables import Comparison, Table
+from prunefield.papers.bar2023._choices import CHOICES
+from prunefield.papers.bar2023._comparisons import Comparison
+from prunefield.papers.bar2023._tables import Table
 
 
 class Table4(Table):
@@ -8,8 +10,16 @@ class Table4(Table):
 
     title = "Table 4: SNIP with labelled data, and on sparse random data with a sampled mask"
     where = "Table 4, App. A"
+    open_choices = CHOICES
     columns = ("SNIP (supervised)", "SNIP + sparse + rand", "SNIP + normal")
+    controls = ("SNIP (supervised, train mode)",)
     comparisons = (
-        Comparison("SNIP (supervised)", "SNIP + sparse + rand", "Most results are better than with labels"),
+        Comparison(
+            "SNIP (supervised)", "SNIP + sparse + rand", "Most results are better than with labels", primary=True
+        ),
         Comparison("SNIP + normal", "SNIP (supervised)", "Labels are better than naive random data"),
-    )
+        Comparison(
+            "SNIP (supervised, train mode)", "SNIP (supervised)",
+            "Batch normalisation by running statistics is better than by the batch", own=True,
+        ),
+    )  # fmt: skip

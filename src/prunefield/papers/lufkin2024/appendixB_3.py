@@ -30,8 +30,8 @@ def name_source(run: Neuron | Flow) -> str:
 def describe_end(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]:
     """One row for each initialisation."""
     w = result.records[-1].tensors["weights"]
-    known = {"model": run.task.title, "source": name_source(run), "size": run.task.size}
-    return list_fields(known, init=torch.arange(run.inits), ipr_n=compute_ipr(w) * run.task.size)
+    known = {"model": run.task.title, "source": name_source(run), "size": run.task.sites}
+    return list_fields(known, init=torch.arange(run.inits), ipr_n=compute_ipr(w) * run.task.sites)
 
 
 class AppendixB_3(Item):
@@ -87,3 +87,7 @@ class AppendixB_3(Item):
             axes.set(title=f"{task.title}, first initialisation", xlabel="site i")
         figure.axes[0].set_ylabel("weight at the end")
         figure.axes[0].legend()
+        figure.suptitle(
+            "all from the same initial weights; where two sites compete, simulation and Eq. 5 may choose differently",
+            fontsize="small",
+        )

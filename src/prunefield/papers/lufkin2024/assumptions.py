@@ -96,6 +96,6 @@ class Assumptions(Item):
                 axes.plot(worst["excess"], worst[column], "o-", color=colour, label=label)
             spins = find_worst(rows(table, kind="ising"))
             axes.plot(spins["excess"], spins[column], "s", color=GREY, label="Ising")
-            axes.axhline(CLOSE, color=GREY, linewidth=0.8, linestyle="--")
+            axes.axhline(CLOSE, color=GREY, linewidth=0.8, linestyle="--", label=f"criterion: at most {CLOSE:g}")
             axes.set(xlabel="excess kurtosis", title=f"gap of {name}")
         figure.axes[0].legend()

@@ -155,3 +155,4 @@ class Equation10(Item):
         for axes, label in zip(grid[-1], ("site i", "site i", "time"), strict=True):
             axes.set_xlabel(label)
         grid[0, 2].legend()
+        figure.suptitle("first initialisation over time, from dark (t = 0) to light (the end)", fontsize="small")

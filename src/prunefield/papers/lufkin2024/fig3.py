@@ -17,6 +17,7 @@ from prunefield.papers.lufkin2024._pictures import draw_amplifier, draw_path, dr
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
+from prunefield.tasks import Discrimination
 from prunefield.tasks.kur import Kur
 from prunefield.theory.amplifier import SLOPE, expand_amplifier
 from prunefield.theory.flow import find_flat_state
@@ -30,6 +31,7 @@ KURTOSIS = {"Ising": (1.0, 1.0), NLGP: (2.99, 2.9992), KUR: (3.86, 4.2853)}  # p
 def tabulate_fields(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]:
     """One row for each initialisation: the final field, and what is known about the data."""
     task = run.task
+    assert isinstance(task, Discrimination)
     a = torch.linspace(0, 1, 201, dtype=torch.float64)
     excess = task.amplifier(a) - SLOPE * a
     start, end = (result.records[index].tensors["weights"] for index in (0, -1))
@@ -38,7 +40,7 @@ def tabulate_fields(run: Neuron | Flow, result: Result) -> Iterator[dict[str, An
             "model": task.title,
             "source": run.amplifier if isinstance(run, Flow) else "simulated",
             "batch": run.batch_size if isinstance(run, Neuron) else 0,
-            "size": task.size,
+            "size": task.sites,
             "kurtosis": task.kurtosis(),
             "kurtosis_cut": task.truncated_kurtosis(10.0) if isinstance(task, Kur) else None,
             "phi_low": float(excess.min()),

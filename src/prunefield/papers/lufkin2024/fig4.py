@@ -18,6 +18,7 @@ from prunefield.papers.lufkin2024._pictures import draw_path, draw_time_bar
 from prunefield.runs import Record, Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
+from prunefield.tasks import Discrimination
 from prunefield.theory.elliptical import find_amplitudes
 
 STUDENT, SHELL, EXTREME = "Student-t(3)", "Shell", "Extreme"
@@ -28,11 +29,12 @@ MEASURED = ["frequency", "constant", "error", "shifted_error", "ipr"]
 def describe_run(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]:
     """One row for each initialisation: the simulated field, the flow at the same time, and the end of the flow."""
     task, panel = run.task, find_panel(run)
+    assert isinstance(task, Discrimination)
     mean = float(task.amplifier(torch.tensor(1.0, dtype=torch.float64)))
     simulated = isinstance(run, Neuron)
     known = {
         "model": task.title,
-        "size": task.size,
+        "size": task.sites,
         "height": find_amplitudes(task.covariance(0), task.covariance(1), mean)[0].item(),
         "noise": run.lr / run.batch_size / panel.noise if panel and simulated else 0.0,  # as a multiple of the authors'
         "printed_error": panel.printed if panel else None,

@@ -158,6 +158,6 @@ class Fig5(Item):
                 )
             axes.axvline(0, color=GREY, linewidth=0.5)
             axes.set_title("lengthscales {:g} and {:g}".format(*lengthscales))
-            axes.set(xlabel="excess kurtosis (closed form)", ylim=(0, 1))
+            axes.set(xlabel="excess kurtosis (closed form)", ylim=(0, 1.03))
         figure.axes[0].set_ylabel("IPR at the end")
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)

@@ -110,7 +110,7 @@ class Fig8(Item):
             twin = stack_weights(again) if again else torch.full_like(stack_weights(result), torch.nan)
             for time, seen, predicted, other in zip(*trace(neuron, results), twin, strict=True):
                 yield from list_fields(
-                    known | {"time": time, "size": float(neuron.task.size)},
+                    known | {"time": time, "size": float(neuron.task.sites)},
                     init=torch.arange(neuron.inits),
                     ipr=compute_ipr(seen),
                     ipr_flow=compute_ipr(predicted),

@@ -152,8 +152,10 @@ class KurKurtosis(Item):
         axes.axhline(0, color=GREY, linewidth=0.5)
         axes.axvline(4, color=GREY, linewidth=0.5, linestyle=":")
         axes.set_yscale("asinh", linear_width=1)  # linear near 0, logarithmic far from it, without a kink between
-        axes.set(xscale="log", xlabel="exponent k", ylabel="excess kurtosis κ − 3", ylim=(-2, 200))
-        axes.set_yticks([-1, 0, 1, 3, 10, 30, 100], ["−1", "0", "1", "3", "10", "30", "100"], minor=False)
+        axes.set(xscale="log", xlabel="exponent k", ylabel="excess kurtosis κ − 3")
+        axes.set_ylim(-2, 2 * samples["excess"].max())
+        ticks = [-1, 0, 1, 3, 10, 30, 100, 300, 1000]
+        axes.set_yticks(ticks, [f"{tick:,}".replace("-", "−") for tick in ticks], minor=False)
         axes.set_xticks([3, 4, 5, 6, 10, 30], ["3", "4", "5", "6", "10", "30"], minor=False)
         axes.set_xticks([], minor=True)
         axes.legend()

@@ -37,7 +37,7 @@ def describe_end(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]
         frequency=found.frequency,
         height=weights.mean(-1).abs(),
         error=found.error,
-        ipr=compute_ipr(weights) * run.task.size,
+        ipr=compute_ipr(weights) * run.task.sites,
     )
 
 

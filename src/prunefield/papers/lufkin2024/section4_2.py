@@ -96,8 +96,8 @@ class Section4_2(Item):
                     yield from list_fields(
                         known | {"amplifier": name, "copies": 2 * neuron.task.sites if neuron.symmetric else 1},
                         init=torch.arange(neuron.inits),
-                        gap=measure_ring_distance(seen, found, neuron.task.size),
-                        gap_other=measure_ring_distance(seen, found.roll(1), neuron.task.size),
+                        gap=measure_ring_distance(seen, found, neuron.task.sites),
+                        gap_other=measure_ring_distance(seen, found.roll(1), neuron.task.sites),
                     )
 
         return gather(results, compare_peaks, Neuron)

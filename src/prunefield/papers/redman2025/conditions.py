@@ -98,6 +98,7 @@ class Conditions(Item):
     title = "When does iterative pruning make local receptive fields?"
     size = (8, 8.5)
     scales = tuple(VARIED)
+    from_values = True
     open_choices = (
         "This item is not in the paper. It asks on which of the paper's settings (Table S1, App. C.2) the locality of "
         "IMP's masks depends, on crops of Tiny ImageNet (two photographs at smoke scale).",

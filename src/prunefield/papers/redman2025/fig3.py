@@ -59,6 +59,7 @@ class Fig3(Item):
     title = "Widths of masks found on images and on their Gaussian clone"
     size = (11, 4.2 * len(DATA))
     scales = SCALES
+    from_values = True
     open_choices = (
         *SHARED_CHOICES,
         "The clone: one Gaussian per class and channel, fitted to 100 images of each class; new samples for every "

@@ -69,6 +69,7 @@ class Fig4(Item):
     title = "Width and kurtosis against density"
     size = (9, 3.5 * len(DATA))
     scales = SCALES
+    from_values = True
     open_choices = (
         *SHARED_CHOICES,
         "Random masks: nested, with exactly IMP's number of entries per layer.",

@@ -42,6 +42,7 @@ class Fig5(Item):
     title = "Cavity scores by the round in which weights are pruned"
     size = (16, 6.4 * len(DATA))
     scales = SCALES
+    from_values = True
     open_choices = (
         *SHARED_CHOICES,
         CAVITY_CHOICE,

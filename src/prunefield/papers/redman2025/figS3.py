@@ -40,6 +40,7 @@ class FigS3(Item):
     title = "Kurtosis of the second layer's pre-activations against density"
     size = (9, 3.5 * len(DATA))
     scales = SCALES
+    from_values = True
     open_choices = (
         *SHARED_CHOICES,
         "Batch norm (paper scale): the moments of the masked net's activity, recomputed for each mask; those of the "

@@ -83,6 +83,7 @@ class Hypothesis(Item):
     title = "Hypothesis H*: localisation and the kurtosis of pre-activations under iterative pruning"
     size = (16, 5.2 * len(DATA))
     scales = SCALES
+    from_values = True
     open_choices = (
         *SHARED_CHOICES,
         CAVITY_CHOICE,

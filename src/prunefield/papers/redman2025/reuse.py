@@ -82,6 +82,7 @@ class Reuse(Item):
     title = "Width of masks against reuse of images, classes, steps and width of the net"
     size = (10, 6.4)
     scales = tuple(VARIED)
+    from_values = True
     open_choices = (
         "This item is not in the paper. It asks why IMP is more local than one-shot pruning on ImageNet32 and on "
         "dead leaves, where no image is seen often, and not on CIFAR-10, whose images are seen repeatedly.",

@@ -35,12 +35,14 @@ def describe_dynamics(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
     starts: dict[str, list[Flow]] = {}
     for flow in flows.runs:
         starts.setdefault(_name_start(flow), []).append(flow)
-    groups: list[tuple[Neuron | None, list[Flow]]] = [(run, starts.get(_name_start(run), [])) for run in neurons.runs]
-    used = {_name_start(run) for run in neurons.runs}
+    known = [run for run in neurons.runs if isinstance(run.task, Discrimination)]  # others have no φ to be shown
+    groups: list[tuple[Neuron | None, list[Flow]]] = [(run, starts.get(_name_start(run), [])) for run in known]
+    used = {_name_start(run) for run in known}
     groups += [(None, found) for start, found in starts.items() if start not in used]
     entries, islands, size = [], {}, 0
     for neuron, found in groups:
         first = neuron or found[0]
+        assert isinstance(first.task, Discrimination)
         try:
             island = {"sources": _read_sources(store, neuron, found), **describe_task(first.task)}
         except (Error, LookupError, ValueError, RuntimeError) as error:
@@ -49,7 +51,7 @@ def describe_dynamics(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
         if (size := size + sum(one["weights"].nbytes for one in island["sources"])) > SHARE:
             problems["the rest"] = f"{len(groups) - len(entries)} of {len(groups)} do not fit into the page"
             break
-        entries.append(_describe_entry(first, island))
+        entries.append(_describe_entry(first, first.task.kurtosis(), island))
         islands[f"dynamics/{first.folder}"] = island
     finished = neurons.finished + flows.finished
     return {"entries": entries, "finished": finished, "problems": problems}, islands
@@ -87,8 +89,7 @@ def describe_task(task: Discrimination) -> dict[str, Any]:
     }
 
 
-def _describe_entry(run: Neuron | Flow, island: dict[str, Any]) -> dict[str, Any]:
-    kurtosis = run.task.kurtosis()
+def _describe_entry(run: Neuron | Flow, kurtosis: float, island: dict[str, Any]) -> dict[str, Any]:
     flat = flatten_settings(run.task.settings())
     settings = {f"task.{key}": value for key, value in flat.items() if key != "kind"}
     settings |= {

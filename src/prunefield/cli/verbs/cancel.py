@@ -1,0 +1,32 @@
+"""Cancel the jobs of a store that wait or run in the queue of a cluster (`--engine slurm`).
+
+Nothing is lost: the command that submitted them continues from the last safe points. On the engines `local` and `ray`
+runs end with their command.
+"""
+
+from argparse import ArgumentParser, Namespace
+
+from prunefield.cli.options import add_store, old_store, print_json
+
+EXAMPLES = {
+    "prunefield cancel": "end all jobs of the store",
+    "prunefield cancel --store /shared/my-store": "of another one",
+}
+
+
+def add_options(parser: ArgumentParser) -> None:
+    add_store(parser)
+
+
+def execute(args: Namespace) -> int:
+    from prunefield.core.names import modules
+    from prunefield.engines import Engine
+
+    folder = old_store(args).root.resolve() / "engines"
+    kinds = [kind for kind in modules("engines") if (folder / kind).is_dir()]
+    cancelled = [line for kind in kinds for line in Engine.parse(kind).cancel(folder)]
+    if args.json:
+        print_json({"cancelled": cancelled})
+    else:
+        print("\n".join(f"cancelled: {line}" for line in cancelled) or f"no jobs of {args.store} in any queue")
+    return 0

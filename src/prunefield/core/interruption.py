@@ -1,0 +1,20 @@
+"""What somebody who presses Ctrl-C is told to do next."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_advice = ["run the same command to continue from here"]
+
+
+def find_advice() -> str:
+    return _advice[-1]
+
+
+@contextmanager
+def advise(text: str) -> Iterator[None]:
+    """Until the end of the block, another advice: some work goes on when the command ends."""
+    _advice.append(text)
+    try:
+        yield
+    finally:
+        _advice.remove(text)

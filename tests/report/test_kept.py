@@ -1,0 +1,87 @@
+"""Kept values: parts of an item that were computed in different stores are judged together, and nothing is trusted."""
+
+import gzip
+
+import pytest
+
+from prunefield.core.names import modules
+from prunefield.lab.execution import obtain, order_runs
+from prunefield.lab.store import Store
+from prunefield.papers import SCALES, Item
+from prunefield.report import kept, publishing
+from prunefield.report.kept import list_unkept, locate_kept, read_kept
+from prunefield.report.ledger import Finding, find_items, read_finding
+from prunefield.report.publishing import judge_kept, publish, read_published
+from prunefield.runs import Record, Result
+
+NAME = "bar2023/lemma4.5"
+PAPERS = sorted({name.partition("/")[0] for name in modules("papers")})
+SHIPPED = [(paper, scale) for paper in PAPERS for scale in SCALES if locate_kept(paper, scale).exists()]
+
+
+@pytest.fixture
+def item(tmp_path, monkeypatch):
+    """A quick item that is judged by values, whose published files are here."""
+    monkeypatch.setattr(publishing, "locate_published", lambda paper, scale: tmp_path / f"{paper}-{scale}.json")
+    monkeypatch.setattr(kept, "locate_kept", lambda paper, scale: tmp_path / f"{paper}-{scale}.json.gz")
+    (found,) = find_items([NAME])
+    monkeypatch.setattr(type(found), "from_values", True)
+    return found
+
+
+def test_parts_from_two_stores_give_the_same_entry_as_one_store(item, smoke, tmp_path):
+    publish(smoke, [item], "smoke")
+    whole = read_published("bar2023", "smoke")[NAME]
+    for file in tmp_path.glob("bar2023-*"):
+        file.unlink()
+    runs = order_runs(item.plan("smoke"))
+    for place, part in (("one", runs[:1]), ("two", runs[1:])):
+        assert NAME not in read_published("bar2023", "smoke")
+        store = Store(tmp_path / place)
+        for run in part:
+            assert run in list_unkept(item, "smoke")
+            obtain(store, run)
+        publish(store, [item], "smoke")
+    parts = read_published("bar2023", "smoke")[NAME]
+    assert parts.model_copy(update={"seconds": whole.seconds}) == whole
+    assert list_unkept(item, "smoke") == []
+
+
+def test_values_of_runs_that_no_item_has_any_more_are_dropped(item, smoke):
+    publish(smoke, [item], "smoke")
+    runs = read_kept("bar2023", "smoke")
+    kept.write_kept("bar2023", "smoke", {**runs, "outcomes-0123": next(iter(runs.values()))})
+    publish(smoke, [item], "smoke")
+    assert read_kept("bar2023", "smoke") == runs
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: gzip.compress(b'{"runs": 3}')])
+def test_a_damaged_file_gets_one_line(item, smoke, tmp_path, damage):
+    publish(smoke, [item], "smoke")
+    file = tmp_path / "bar2023-smoke.json.gz"
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(publishing.StoreError, match="is damaged"):
+        read_kept("bar2023", "smoke")
+
+
+@pytest.mark.parametrize("name", [kind for kind in modules("papers") if Item.parse(kind).from_values])
+def test_its_table_needs_no_tensors(name, smoke):
+    """What `from_values` of an item promises."""
+    (item,) = find_items([name])
+    finding = read_finding(smoke, item, "smoke")
+    assert finding is not None
+    bare = {run: Result([Record(r.values) for r in result.records]) for run, result in finding.results.items()}
+    assert Finding(item, "smoke", bare).table.equals(finding.table)
+
+
+@pytest.mark.parametrize(("paper", "scale"), SHIPPED)
+def test_shipped_verdicts_follow_from_shipped_values(paper, scale):
+    """Every item that is complete in the kept values gets its published verdicts, numbers included."""
+    assert locate_kept(paper, scale).stat().st_size < 1_000_000
+    runs, published = read_kept(paper, scale), read_published(paper, scale)
+    for item in find_items([paper]):
+        finding = judge_kept(item, scale, runs) if scale in item.scales else None
+        if finding:
+            found = [(row.claim.text, row.verdict.status, row.verdict.observed, row.verdict.n) for row in finding.rows]
+            shipped = [(c.text, c.status, c.observed, c.n) for c in published[item.kind()].claims]
+            assert found == shipped, item.kind()
