@@ -5,7 +5,7 @@ import os
 import pytest
 
 from prunefield.core.names import modules
-from prunefield.engines import Engine
+from prunefield.engines import Engine, Outcome
 
 CLUSTERS = {"slurm": [pytest.mark.engines]}  # kinds that need a cluster of their own: `make test-engines`
 KINDS = [pytest.param(kind, marks=CLUSTERS.get(kind, [])) for kind in modules("engines")]
@@ -29,7 +29,7 @@ class TestEngine:
             monkeypatch.setenv("PRUNEFIELD_STORE", str(tmp_path))
             monkeypatch.setenv("PYTHONPATH", f"{os.path.dirname(__file__)}{os.pathsep}{os.environ['PYTHONPATH']}")
         engine = Engine.parse({"kind": kind, "jobs": 2})
-        outcomes = [outcome for outcome in engine.map(halve, [0, 1, 2, 3, 4]) if outcome is not None]
+        outcomes = [said for said in engine.map(halve, [0, 1, 2, 3, 4]) if isinstance(said, Outcome)]
         assert sorted(outcome.index for outcome in outcomes) == [0, 1, 2, 3, 4]
         assert {outcome.index: outcome.value for outcome in outcomes if outcome.error is None} == {
             0: 0.0, 1: 0.5, 2: 1.0, 4: 2.0,

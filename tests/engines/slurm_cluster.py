@@ -55,7 +55,8 @@ SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=100000,bat
 MailProg=/bin/true
 MaxArraySize={array_size}
 KillWait=2
-SlurmdTimeout=5
+SlurmdTimeout=20
+MinJobAge=86400
 ReturnToService=2
 EnforcePartLimits=ALL
 SlurmdParameters=config_overrides
@@ -138,11 +139,37 @@ class SlurmCluster:
     def node_state(self) -> str:
         return self.ask("sinfo", "--noheader", "--partition=low", "--format=%t").stdout.strip()
 
+    def wait_for(self, condition: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
+        """Waits until a condition holds; in vain, the error says how the cluster is."""
+        try:
+            wait_for(condition, what, patience)
+        except Unavailable as error:
+            raise Unavailable(f"{error}\n{self.describe()}") from None
+
+    def describe(self) -> str:
+        """The node, the jobs and the last lines of the daemons' logs."""
+        asked = ("scontrol", "show", "node", NODE), ("squeue", "--array", "--states=all", "--format=%i %T %r")
+        said = [self.ask(*command).stdout for command in asked]
+        logs = [log.read_text(errors="replace").splitlines()[-15:] for log in sorted(self.folder.glob("slurm*.log"))]
+        return "\n".join([*said, *("\n".join(lines) for lines in logs)])
+
     def jobs(self, *, ended: bool = False) -> dict[str, str]:
         """The state of each job or task of an array by its id, as in {"7_0": "RUNNING"}."""
         states = ("--states=all",) if ended else ()
         answer = self.ask("squeue", "--array", "--noheader", "--format=%i %T", *states)
         return dict(line.split() for line in answer.stdout.splitlines())
+
+    def save_state(self) -> None:
+        """Waits until the controller has written all that it knows now; otherwise it may give an id twice when killed.
+
+        It writes some seconds after a change, so each job is changed; the first file may have been begun before.
+        """
+        file = self.folder / "state" / "job_state"
+        for number in range(2):
+            before = file.stat().st_mtime_ns
+            for job in self.jobs():
+                self.ask("scontrol", "update", f"jobid={job}", f"comment={number}")
+            self.wait_for(lambda old=before: file.stat().st_mtime_ns > old, "the state of the controller")
 
     def ask(self, *command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

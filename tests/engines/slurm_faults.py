@@ -11,7 +11,7 @@ import signal
 from collections.abc import Callable
 from contextlib import suppress
 
-from slurm_cluster import SlurmCluster, wait_for
+from slurm_cluster import SlurmCluster
 
 SUPERVISOR, WORKER = "_slurm_task", "spawn_main"
 
@@ -38,7 +38,7 @@ def preempt_job(cluster: SlurmCluster) -> None:
     """A job of a more important partition needs the whole node."""
     options = ("--partition=high", "--exclusive", "--output=/dev/null", "--wrap", "true")
     job = cluster.ask("sbatch", "--parsable", *options).stdout.strip()
-    wait_for(lambda: job not in cluster.jobs(), "the end of the more important job")
+    cluster.wait_for(lambda: job not in cluster.jobs(), "the end of the more important job")
 
 
 def kill_worker(cluster: SlurmCluster) -> None:
@@ -63,12 +63,13 @@ def kill_node(cluster: SlurmCluster) -> None:
 
 
 def restart_controller(cluster: SlurmCluster) -> None:
+    cluster.save_state()
     cluster.kill("slurmctld")
     cluster.start_controller()
 
 
 def _kill(cluster: SlurmCluster, part: str) -> None:
-    wait_for(lambda: cluster.find_processes(part), f"a process of {part}")
+    cluster.wait_for(lambda: cluster.find_processes(part), f"a process of {part}")
     for pid in cluster.find_processes(part):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
