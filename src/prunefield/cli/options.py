@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from prunefield.cli.documents import VERSION
-from prunefield.cli.run_tables import RUN_COLUMNS, describe_run, show_run_table
+from prunefield.cli.run_tables import RUN_COLUMNS, make_run_cells, show_run_table
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.files import default_store
 from prunefield.core.names import modules
@@ -258,7 +258,7 @@ def print_plan(args: Namespace, plan: "Plan") -> int:
         return 0
     columns = (*RUN_COLUMNS, "state", "one core")
     rows = [
-        (*describe_run(row), row["state"], f"{show_duration(row['seconds'])}{' *' * bool(row['learnt'])}")
+        (*make_run_cells(row), row["state"], f"{show_duration(row['seconds'])}{' *' * bool(row['learnt'])}")
         for row in plan.describe()
     ]
     show_run_table(columns, rows)

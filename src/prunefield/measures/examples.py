@@ -20,7 +20,7 @@ COLOURS = (1, 3, 4)  # lengths of a last axis that are taken as channels
 
 
 @dataclass(frozen=True)
-class Examples:
+class PreparedExamples:
     """Inputs on a grid of one or two axes, with mean 0 and variance 1 over all sites and examples.
 
     `short` and `long` (n, *grid) are the examples of the two classes, the latter with the longer lengthscale; without
@@ -41,7 +41,7 @@ class Examples:
         return tuple(self.sites.shape)
 
 
-def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) -> Examples:
+def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) -> PreparedExamples:
     """Examples from an array (n, …) of any number type, labels (n,) of any kind or None, and the shape of one input.
 
     The shape is (N,), (height, width), (channels, height, width) or (height, width, channels) [default: that of x].
@@ -75,9 +75,9 @@ def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) 
     chosen = chosen / chosen[:, varies].var(0).mean().sqrt()
     _count_copies(flat, notes)
     if y is None:
-        return Examples(None, chosen, sites, varies, shape, None, tuple(notes))
+        return PreparedExamples(None, chosen, sites, varies, shape, None, tuple(notes))
     short, long, labels = _order_classes(chosen, y, notes)
-    return Examples(short, long, sites, varies, shape, labels, tuple(notes))
+    return PreparedExamples(short, long, sites, varies, shape, labels, tuple(notes))
 
 
 def read_examples(path: Path) -> tuple[Tensor, Tensor | None, tuple[int, ...]]:

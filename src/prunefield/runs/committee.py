@@ -16,7 +16,7 @@ from prunefield.runs import Record, Run, State
 from prunefield.runs.neuron import DTYPES, name_stream
 from prunefield.tasks import Discrimination
 from prunefield.training.committee import Activation, compute_gradient
-from prunefield.training.committee import Committee as Nets
+from prunefield.training.committee import CommitteeNets as Nets
 from prunefield.training.symmetry import average_translates, translate_fields
 
 
