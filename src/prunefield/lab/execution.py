@@ -137,7 +137,7 @@ def show_bar(
 
     def describe(at: Progress) -> str:
         name = "" if at.now is None else (names or {}).get(at.now, at.now.kind())
-        return " ".join(filter(None, (f"{at.runs} of {at.all_runs} runs", name)))
+        return f"{at.runs} of {at.all_runs} runs" + f", now {name}" * (name not in ("", what))
 
     with track_progress(what, shown=shown) as tell:
         yield lambda at: tell(at.seconds, at.all_seconds, describe(at))

@@ -106,8 +106,11 @@ def _read_numbers(x: Any) -> Tensor:
     """x as float32 if that is exact, else as float64."""
     values = x.detach().cpu() if isinstance(x, Tensor) else np.asarray(x)
     if isinstance(values, np.ndarray):
-        if values.dtype.kind == "U" and not values.ndim:
-            raise UsageError(f"x must be an array, not {x!r}; read a file or sample a task first: np.load, Task.sample")
+        if values.dtype.kind in "UO" and not values.ndim:
+            given = repr(x) if isinstance(x, str) else type(x).__name__
+            raise UsageError(
+                f"x must be an array, not {given}; read a file or sample a task first: np.load, Task.sample"
+            )
         if values.dtype.kind not in "biuf":
             raise UsageError(f"x must be real numbers of shape (n, …), not {values.dtype} of shape {values.shape}")
         exact = values.astype(np.float32 if values.itemsize <= 2 else np.float64, copy=False)
