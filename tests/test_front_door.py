@@ -62,7 +62,7 @@ def test_what_draws_has_a_seed(net):
 
 def test_scores_that_need_no_data_get_none_and_the_others_ask_for_it(net):
     assert pf.prune(net, "magnitude", density=0.5).density == pytest.approx(0.5, abs=0.01)
-    with pytest.raises(UsageError, match=r"needs data, and there are no examples: set data to a DataLoader, a pair"):
+    with pytest.raises(UsageError, match=r"needs data, but there are no examples: set data to a DataLoader, a pair"):
         pf.prune(net, "snip", density=0.5)
     with pytest.raises(UsageError, match="synflow needs the shape of an input"):
         pf.prune(net, "synflow", density=0.5)

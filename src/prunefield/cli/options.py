@@ -145,8 +145,8 @@ def add_engine(parser: ArgumentParser) -> None:
         "--retry",
         type=int,
         metavar="N",
-        help="number of times a run is restarted from its last safe point after its process, job or machine died; one "
-        "that raises an error is not [default: 0 on local, 3 on ray and slurm]",
+        help="number of times a run is restarted from its last safe point if its process, job or machine dies; a run "
+        "that raises an error is not restarted [default: 0 on local, 3 on ray and slurm]",
     )
     add_device(parser)
     parser.add_argument(
@@ -160,7 +160,7 @@ def add_engine(parser: ArgumentParser) -> None:
         dest="pack",
         type=Path,
         metavar="FILE",
-        help="a file of `prunefield runs pack`, from which runs are taken after they were checked",
+        help="a file written by `prunefield runs pack`, whose runs are checked and used",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="print the runs and the estimated time without executing anything"

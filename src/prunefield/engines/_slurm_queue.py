@@ -7,7 +7,7 @@
         N.jsonl          one line for each run that began, was tried again or ended
         N.log            what the job printed outside of runs
 
-Everything is JSON. Which function is called stands in the job's script, which Slurm keeps, not in a file of the store.
+Everything is JSON. Which function is called is in the job's script, which Slurm keeps, not in a file of the store.
 """
 
 import json

@@ -92,7 +92,7 @@ class Store:
     def match(self, name: str) -> RunFolder:
         """The run with this name, or the only one whose name or hash begins like this."""
         if not name:
-            raise UsageError("the name of a run cannot be empty; `prunefield runs list` has them all")
+            raise UsageError("the name of a run cannot be empty; `prunefield runs list` shows them all")
         names = self.names()
         found = [other for other in names if other == name] or [
             other for other in names if other.startswith(name) or other.rpartition("-")[2].startswith(name)

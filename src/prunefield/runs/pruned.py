@@ -51,7 +51,7 @@ class Pruned(Run):
         default=None, description="the data that the score sees [default: the images that the net is trained on]"
     )
     examples: int = Field(
-        default=256, ge=1, description="number of examples that the score sees (always 1 of the tasks chi and ones)"
+        default=256, ge=1, description="number of examples that the score sees (always 1 for the tasks chi and ones)"
     )
     iterations: int = Field(default=1, ge=1, description="number of score-and-prune iterations")
     schedule: Schedule = Field(default="exponential", description="schedule of the intermediate densities")
@@ -62,7 +62,7 @@ class Pruned(Run):
     reduce: Reduction | None = Field(default=None, description="how signed scores become sampling probabilities")
     shuffle: bool = Field(
         default=False,
-        description="then shuffle the mask within each layer: only the number of weights in each layer remains",
+        description="finally shuffle the mask within each layer, so that only the number kept in each layer remains",
         exclude_if=lambda value: not value,  # it came later: ids of runs without it stay as they are
     )
     of: Annotated[Tickets, Nested()] | None = Field(default=None, description="the iterative pruning run to start from")

@@ -44,7 +44,9 @@ class Kept:
         flat = row * columns + places
         in_row = np.lexsort((block, row)) if len(ends) > 1 else slice(None)
         if (np.diff(flat[in_row]) <= 0).any():
-            raise UsageError("kept weights must be sorted by block of columns, row and column, and none may be twice")
+            raise UsageError(
+                "kept weights must be sorted by block of columns, row and column, and none may occur twice"
+            )
 
     @classmethod
     def of(cls, mask: Tensor) -> "Kept":

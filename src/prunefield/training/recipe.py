@@ -29,7 +29,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     order and the augmentation of a step come from streams that depend only on the seed, names and step.
     """
 
-    epochs: int = Field(default=160, ge=0, description="number of times each example is seen")
+    epochs: int = Field(default=160, ge=0, description="number of passes over the training examples")
     batch_size: int = Field(default=128, ge=2, description="maximum number of examples per step")
     optimizer: Literal["sgd", "adam"] = Field(default="sgd", description="the update rule")
     lr: float = Field(default=0.1, gt=0, description="initial learning rate")
@@ -49,12 +49,12 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         default=BREAK_EVEN,
         ge=0,
         le=1,
-        description="density up to which large linear layers are trained without their pruned weights",
+        description="at or below this density, large linear layers are trained without their pruned weights",
         exclude_if=lambda value: value == BREAK_EVEN,  # it came later: ids of runs without it stay as they are
     )
     channels_last: bool = Field(
         default=False,
-        description="put the channels of an image last in memory: faster convolutions, other rounding errors",
+        description="put the channels of an image last in memory: faster convolutions, slightly different rounding",
         exclude_if=lambda value: not value,
     )
 

@@ -71,7 +71,12 @@ def add_options(parser: ArgumentParser) -> None:
         help="sample the mask in proportion to its scores: never, last or every iteration [default: never]",
     )
     add("--reduce", help="how signed scores become sampling probabilities: abs, shift, rank or positive")
-    add("--alpha", type=float, default=0.0, help="uniform share of the sampling probabilities [default: 0]")
+    add(
+        "--alpha",
+        type=float,
+        default=0.0,
+        help="share of a uniform distribution in the sampling probabilities [default: 0]",
+    )
     add(
         "--floor", type=int, default=0, metavar="N", help="minimum number of weights that each layer keeps [default: 0]"
     )

@@ -40,12 +40,14 @@ EXAMPLES = {
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("action", metavar="|".join([*ACTIONS, *EXCHANGE]), help="the action")
     parser.add_argument(
-        "names", nargs="*", metavar="RUN", help="the runs [default: all]; of unpack a file, of merge stores"
+        "names", nargs="*", metavar="RUN", help="names of runs [default: all]; for unpack a file, for merge the stores"
     )
     parser.add_argument("--damaged", action="store_true", help="only runs that `verify` finds damaged")
     parser.add_argument("--unfinished", action="store_true", help="only runs that were interrupted or failed")
     parser.add_argument("--all", action="store_true", help="with remove: all runs")
-    parser.add_argument("--long", action="store_true", help=f"with list: all columns even of more than {MANY:,} runs")
+    parser.add_argument(
+        "--long", action="store_true", help=f"with list: show all columns, even for more than {MANY:,} runs"
+    )
     parser.add_argument("--kind", metavar="KIND", help="only runs of this kind")
     parser.add_argument("--records", action="store_true", help="with table: one row per record instead of per run")
     parser.add_argument("--csv", metavar="FILE", help="with table: write CSV to this file, or to stdout if it is -")
