@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from benchmarks import Case
 from prunefield.lab.execution import obtain
-from prunefield.lab.store import Folder, Store
+from prunefield.lab.store import RunFolder, Store
 from prunefield.runs import Record, Run, State
 from prunefield.runs.imp import Imp
 from prunefield.runs.neuron import Neuron
@@ -44,15 +44,15 @@ class Execution:
         self.total = self.saving = 0.0
 
     def whole(self) -> float:
-        save, self.saving = Folder.save, 0.0
+        save, self.saving = RunFolder.save, 0.0
 
-        def timed(folder: Folder, state: State, records: list[Record]) -> None:
+        def timed(folder: RunFolder, state: State, records: list[Record]) -> None:
             begin = time.perf_counter()
             save(folder, state, records)
             self.saving += time.perf_counter() - begin
 
         begin = time.perf_counter()
-        with patch.object(Folder, "save", timed), tempfile.TemporaryDirectory() as folder:
+        with patch.object(RunFolder, "save", timed), tempfile.TemporaryDirectory() as folder:
             obtain(Store(Path(folder)), self.run)
         self.total = time.perf_counter() - begin
         return self.total

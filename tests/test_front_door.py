@@ -1,6 +1,7 @@
 """The front door: prune, measure and predict as a newcomer uses and misuses them."""
 
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pandas
@@ -13,6 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import prunefield as pf
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
+from prunefield.lab import execution
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def test_what_draws_has_a_seed(net):
 
 def test_scores_that_need_no_data_get_none_and_the_others_ask_for_it(net):
     assert pf.prune(net, "magnitude", density=0.5).density == pytest.approx(0.5, abs=0.01)
-    with pytest.raises(UsageError, match=r"needs data, and there are no examples: set data to a DataLoader, a pair"):
+    with pytest.raises(UsageError, match=r"needs data, but there are no examples: set data to a DataLoader, a pair"):
         pf.prune(net, "snip", density=0.5)
     with pytest.raises(UsageError, match="synflow needs the shape of an input"):
         pf.prune(net, "synflow", density=0.5)
@@ -275,3 +277,39 @@ def test_a_run_is_obtained_from_a_folder_by_name(tmp_path):
     made = pf.obtain(str(tmp_path / "store"), run)
     read = pf.obtain(pf.Store(tmp_path / "store"), run)
     assert [record.values for record in made.records] == [record.values for record in read.records]
+
+
+def test_a_finished_run_has_a_line_a_table_a_picture_and_a_cell_of_a_notebook(tmp_path):
+    made = pf.obtain(tmp_path / "store", pf.Study("neuron,task=nlgp,steps=20,record_every=10").runs[0])
+    assert repr(made) == "<Result: 3 records of step, time, loss, ipr, weights>"
+    assert repr(made.records[1]).startswith("Record(step=10, time=0.5, loss=0.")
+    assert made.frame()["step"].tolist() == [0, 10, 20]
+    assert "<table" in made._repr_html_()
+    assert [axes.get_ylabel() for axes in made.plot().axes] == ["time", "loss", "ipr"]
+    with pytest.raises(UsageError, match="nothing to plot: 0 records"):
+        type(made)([]).plot()
+
+
+def test_a_convolution_is_not_an_unknown_layer():
+    net = nn.Sequential(nn.Conv2d(3, 8, 5), nn.Flatten(), nn.Linear(8, 2))
+    with pytest.raises(pf.Error, match=r"layer 0\.weight has the shape \(8, 3, 5, 5\); only linear layers"):
+        pf.measure(net, layer="0")
+
+
+def test_a_misspelt_key_is_not_reported_as_a_missing_one():
+    with pytest.raises(pf.Error, match="unknown key 'tsk'; did you mean 'task'"):
+        pf.Study({"kind": "neuron", "tsk": "nlgp"})
+
+
+def test_a_task_is_not_an_array():
+    with pytest.raises(pf.Error, match="x must be an array, not Nlgp; read a file or sample a task first"):
+        pf.predict(pf.Task.parse("nlgp"))
+
+
+@pytest.mark.parametrize(("what", "said"), [("neuron", "3 of 9 runs"), ("smoke scale", "3 of 9 runs, now neuron")])
+def test_progress_does_not_say_the_same_word_twice(what, said, monkeypatch):
+    notes = []
+    monkeypatch.setattr(execution, "track_progress", lambda *_, **__: nullcontext(lambda *told: notes.append(told[2])))
+    with execution.show_bar(what) as tell:
+        tell(execution.Progress(1.0, 2.0, 3, 9, pf.Study("neuron,task=nlgp").runs[0]))
+    assert notes == [said]

@@ -95,6 +95,26 @@ def test_files_are_short():
     assert lengths[len(lengths) // 2] <= 100
 
 
+def test_items_have_at_most_250_lines():
+    long = [
+        name for name, file in MODULES.items() if name.startswith("papers.") and file.read_bytes().count(b"\n") > 250
+    ]
+    assert not long
+
+
+def test_one_name_means_one_thing():
+    """Public functions and classes; a kind is named like its file, and every verb has the same two functions."""
+    places: dict[str, list[str]] = {}
+    for module, file in MODULES.items():
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                kind = node.name.replace("_", "").lower() == file.stem.replace("_", "").lower()
+                verb = module.startswith("cli.verbs.") and node.name in ("add_options", "execute")
+                if not verb and not (kind and module.startswith("papers.")):
+                    places.setdefault(node.name, []).append(module)
+    assert not {name: modules for name, modules in places.items() if len(modules) > 1}
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["list"], ["reproduce", "--help"]])
 def test_help_loads_nothing_heavy(arguments):
     heavy = {"torch", "sklearn", "pandas", "matplotlib", "scipy", "numpy", "ray", "numba"}

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from prunefield.core.errors import Error, PruneWarning
     from prunefield.engines import Engine
     from prunefield.lab.execution import carry_out, obtain
     from prunefield.lab.store import Store
@@ -37,15 +38,16 @@ if TYPE_CHECKING:
     from prunefield.training.compact import compact, expand
 
 _PLACES = {
-    "Batch": "tasks", "Claim": "papers", "Engine": "engines", "Item": "papers", "Mask": "masks.mask", "Record": "runs",
-    "Run": "runs", "Score": "scores", "State": "runs", "Store": "lab.store", "Study": "lab.study", "Task": "tasks",
-    "Verdict": "papers",
+    "Batch": "tasks", "Claim": "papers", "Engine": "engines", "Error": "core.errors", "Item": "papers",
+    "Mask": "masks.mask", "PruneWarning": "core.errors", "Record": "runs", "Run": "runs", "Score": "scores",
+    "State": "runs", "Store": "lab.store", "Study": "lab.study", "Task": "tasks", "Verdict": "papers",
     "carry_out": "lab.execution", "compact": "training.compact", "expand": "training.compact",
     "measure": "measures.measurement", "obtain": "lab.execution",
     "predict": "measures.prediction", "prune": "pruning.iterations", "reproduce": "report.reproduction",
 }  # fmt: skip
 __all__ = [
-    "Batch", "Claim", "Engine", "Item", "Mask", "Record", "Run", "Score", "State", "Store", "Study", "Task", "Verdict",
+    "Batch", "Claim", "Engine", "Error", "Item", "Mask", "PruneWarning", "Record", "Run", "Score", "State", "Store",
+    "Study", "Task", "Verdict",
     "carry_out", "compact", "expand", "measure", "obtain", "predict", "prune", "reproduce",
 ]  # fmt: skip
 

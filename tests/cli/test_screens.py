@@ -13,7 +13,7 @@ import pytest
 from toy import Toy
 
 from prunefield.cli import main
-from prunefield.cli.documents import DOCUMENTS, VERSION, render_page
+from prunefield.cli.documents import DOCUMENTS, VERSION, render_documents
 from prunefield.cli.options import make_parser
 from prunefield.core.names import modules, read_summary
 from prunefield.core.terminal import find_width, show_table
@@ -180,7 +180,9 @@ def test_every_json_document_has_a_version_and_only_described_keys(capsys, tmp_p
 
 
 def test_the_page_of_json_documents_is_made_from_the_code():
-    assert (ROOT / "docs" / "json.md").read_text() == render_page(), "python -m prunefield.cli.documents > docs/json.md"
+    assert (ROOT / "docs" / "json.md").read_text() == render_documents(), (
+        "python -m prunefield.cli.documents > docs/json.md"
+    )
 
 
 def test_runs_are_listed_with_what_tells_them_apart(capsys, store):

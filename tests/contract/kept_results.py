@@ -17,13 +17,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from prunefield.lab.folder import Folder
+from prunefield.lab.folder import RunFolder
 
 FILE = Path(__file__).with_name("kept_results.json")
 LIBRARIES = ("torch", "numpy", "scipy", "numba", "scikit-learn")
 
 
-def check_result(folder: Folder) -> None:
+def check_result(folder: RunFolder) -> None:
     """Fails if a finished run has another outline, or on the same machine another digest, than before."""
     kept = json.loads(FILE.read_text()) if FILE.exists() else {"machine": "", "runs": {}}
     found = {"outline": outline(folder), "digest": folder.read().digest}
@@ -38,7 +38,7 @@ def check_result(folder: Folder) -> None:
         assert found["digest"] == before["digest"], "the same settings give other numbers than before"
 
 
-def outline(folder: Folder) -> str:
+def outline(folder: RunFolder) -> str:
     """A hash of the names, types and shapes in a result, in their order; values count only as present or not."""
     parts: list[Any] = [list(folder.table("settings"))]
     parts += [[(name, type(value).__name__) for name, value in row.items()] for row in folder.read_values()]

@@ -9,7 +9,7 @@ from kept_results import check_result
 
 from prunefield.core.names import modules
 from prunefield.lab.execution import Pace, obtain, order_runs
-from prunefield.lab.folder import Folder
+from prunefield.lab.folder import RunFolder
 from prunefield.lab.store import Store
 from prunefield.report.ledger import find_items
 from prunefield.runs import Run
@@ -112,8 +112,8 @@ def shared(tmp_path_factory):
 @pytest.mark.parametrize("run", RUNS, ids=[f"{run.kind()}-{index}" for index, run in enumerate(RUNS)])
 def test_a_run_that_is_killed_again_and_again_gives_the_same_digest(run, shared, monkeypatch):
     monkeypatch.setattr("prunefield.runs.shuffles.CHUNK", 20)
-    ended, finish = [], Folder.finish
-    monkeypatch.setattr(Folder, "finish", lambda folder, *rest: ended.append(rest[1].done) or finish(folder, *rest))
+    ended, finish = [], RunFolder.finish
+    monkeypatch.setattr(RunFolder, "finish", lambda folder, *rest: ended.append(rest[1].done) or finish(folder, *rest))
     for need in run.needs():
         obtain(shared, need)
     ended.clear()
@@ -121,13 +121,13 @@ def test_a_run_that_is_killed_again_and_again_gives_the_same_digest(run, shared,
     folder = shared.folder(run)
     check_result(folder)
     folder.remove()
-    save, lives = Folder.save, 0
+    save, lives = RunFolder.save, 0
 
     def die(*arguments):
         save(*arguments)
         raise Killed
 
-    monkeypatch.setattr(Folder, "save", die)
+    monkeypatch.setattr(RunFolder, "save", die)
     while not folder.is_done:
         lives += 1
         # Each of the first twenty safe points, then longer lives, for runs that have hundreds of them.

@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 
+from prunefield.core.errors import UsageError
 from prunefield.core.names import modules, read_summary
 from prunefield.core.plugin import find_class
 from prunefield.tasks import Task
@@ -34,6 +35,13 @@ class TestTask:
         assert batch.y.shape == (n,)
         assert batch.y.dtype == torch.int64
         assert set(batch.y.unique().tolist()) == set(range(task.classes))
+
+    @pytest.mark.parametrize("n", [-5, 2.5, "3", None])
+    def test_refuses_a_number_of_examples_that_is_none(self, kind, n):
+        task = Task.parse(kind)
+        for draw in (task.sample, task.held_out):
+            with pytest.raises(UsageError, match="number of examples must be a whole number"):
+                draw(n, generator=torch.Generator())
 
     def test_is_determined_by_its_generator(self, kind):
         first, second, other = sample(kind, 20), sample(kind, 20), sample(kind, 20, seed=1)

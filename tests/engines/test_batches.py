@@ -149,7 +149,7 @@ def test_deaths_that_are_nobodys_fault_do_not_count(tmp_path, monkeypatch, state
     def list_tasks(names):
         return [JobTask("7", 0, state if len(tokens) <= 10 else "CANCELLED", "None", name, "n1") for name in names]
 
-    monkeypatch.setattr("prunefield.engines._slurm_watch.list_tasks", list_tasks)
+    monkeypatch.setattr("prunefield.engines._slurm_watch.list_job_tasks", list_tasks)
     events = [event for event in watch_pieces(queue, [piece], submit, retry=2, poll=1e-3) if event is not None]
     retries = [event.reason for event in events if isinstance(event, Retry)]
     assert len(retries) == (2 if state == "NODE_FAIL" else 10)

@@ -11,7 +11,7 @@ from toy import Toy
 
 from prunefield.core.errors import Error
 from prunefield.lab.execution import Pace, obtain
-from prunefield.lab.folder import Folder
+from prunefield.lab.folder import RunFolder
 from prunefield.lab.store import Store
 from prunefield.runs import Result
 from prunefield.runs.imp import Imp
@@ -44,7 +44,7 @@ def finished(tmp_path):
 @pytest.fixture
 def unfinished(tmp_path):
     """Every run was killed after its seventh safe point, and one after a failure besides."""
-    store, written, save = Store(tmp_path / "unfinished"), [], Folder.save
+    store, written, save = Store(tmp_path / "unfinished"), [], RunFolder.save
 
     def die(folder, state, records):
         save(folder, state, records)
@@ -54,7 +54,7 @@ def unfinished(tmp_path):
             raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Folder, "save", die)
+        patch.setattr(RunFolder, "save", die)
         patch.setattr(Pace, "is_due", lambda self, now: True)
         for run in RUNS:
             with pytest.raises(Killed):

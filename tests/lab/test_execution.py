@@ -170,10 +170,10 @@ def test_bfloat16_is_stored(store, monkeypatch):
 
 
 def test_each_need_is_read_once(store, monkeypatch):
-    from prunefield.lab.folder import Folder
+    from prunefield.lab.folder import RunFolder
 
-    read, whole = [], Folder.read
-    monkeypatch.setattr(Folder, "read", lambda folder: (read.append(folder.name), whole(folder))[1])
+    read, whole = [], RunFolder.read
+    monkeypatch.setattr(RunFolder, "read", lambda folder: (read.append(folder.name), whole(folder))[1])
     need, run = Toy(seed=2), Toy(seed=1, of=Toy(seed=2))
     obtain(store, run)
     assert read == [need.folder, run.folder]

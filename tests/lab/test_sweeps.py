@@ -158,8 +158,8 @@ def test_any_text_is_a_condition_or_one_line(text):
 @pytest.mark.parametrize(
     ("sweep", "message"),
     [
-        ({"zip": {"seed": [1, 2], "scale": [1.0]}}, "must have one length: seed has 2, scale has 1"),
-        ({"zip": {}}, "must have one length: it is empty"),
+        ({"zip": {"seed": [1, 2], "scale": [1.0]}}, "must all have the same length: seed has 2, scale has 1"),
+        ({"zip": {}}, "must all have the same length: it is empty"),
         ({"seed": [1], "zip": {"seed": [1, 2]}}, "sweep sets seed twice"),
         ({"random": {"count": 3}}, "sweep.random needs settings"),
         ({"random": {"count": 3, "over": {}, "x": 1}}, "unknown key of sweep.random 'x'"),
@@ -174,7 +174,7 @@ def test_any_text_is_a_condition_or_one_line(text):
         ({"scale": {"low": 0.0, "high": 1.0, "step": 2}}, "unknown key of scale 'step'"),
         ({"seed": [1, 2], "skip": "seed > 0"}, "the sweep skips every combination"),
         ({"seed": [1, 2], "skip": "sed > 1"}, "unknown setting 'sed'; did you mean 'seed'"),
-        ({"seed": list(range(2000)), "scale": [1.0] * 2000, "skip": "seed > 9"}, "1,000,000 combinations at most"),
+        ({"seed": list(range(2000)), "scale": [1.0] * 2000, "skip": "seed > 9"}, "at most 1,000,000 combinations"),
     ],
 )
 def test_a_wrong_sweep_gets_one_line(sweep, message):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from prunefield.papers.lufkin2024.lemma3_1 import SIZES, Lemma3_1, measure_one_hot
+from prunefield.papers.lufkin2024.lemma3_1 import LADDER, Lemma3_1, measure_one_hot
 from prunefield.tasks.ising import Ising
 from prunefield.theory.flow import compute_velocity
 
@@ -64,6 +64,6 @@ def test_the_error_at_one_site_is_that_of_enumeration():
 
 
 def test_the_error_at_one_site_does_not_vanish_with_the_number_of_sites():
-    errors = [_exact(size) for size in SIZES]
+    errors = [_exact(size) for size in LADDER]
     assert errors[2:] == pytest.approx([0.0985] * 3, abs=1e-4)
     assert np.ptp(errors[2:]) < 1e-6

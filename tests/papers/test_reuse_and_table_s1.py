@@ -4,7 +4,7 @@ import pytest
 
 from prunefield.papers import rows
 from prunefield.papers.redman2025._nets import nets
-from prunefield.papers.redman2025.reuse import VARIED, settings
+from prunefield.papers.redman2025.reuse import VARIED, list_settings
 from prunefield.report.ledger import find_items, read_finding
 from prunefield.runs import Run
 
@@ -15,7 +15,7 @@ KEPT_2 = [1049600, 734720, 514304, 360013, 252009, 176407, 123485, 86440, 60508,
 @pytest.mark.parametrize("scale", VARIED)
 def test_each_setting_differs_from_the_base_in_one_way(scale):
     base = nets(scale, "leaves")[0].settings()
-    for imp, axis in settings(scale).items():
+    for imp, axis in list_settings(scale).items():
         assert Run.parse(imp.settings()) == imp
         if imp.task.kind() == "leaves" and imp.labels == "true":
             changed = {key for key, value in imp.settings().items() if value != base[key]}

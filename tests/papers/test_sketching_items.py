@@ -59,7 +59,9 @@ def test_the_theory_stays_within_its_time():
         assert sum(run.seconds() for run in runs.values()) < limit
 
 
-@pytest.mark.parametrize(("tabulate", "run"), [(_cases.tabulate, Outcomes()), (_linear.tabulate, LinearScores())])
+@pytest.mark.parametrize(
+    ("tabulate", "run"), [(_cases.tabulate_cases, Outcomes()), (_linear.tabulate_models, LinearScores())]
+)
 def test_columns_do_not_depend_on_the_order_in_which_a_store_reads_tensors(tabulate, run):
     tensors = {name: torch.arange(3.0) for name in ("power", "bound", "exact")}
     first, second = (

@@ -9,7 +9,7 @@ from prunefield.lab.execution import obtain, order_runs
 from prunefield.lab.store import Store
 from prunefield.papers import SCALES, Item
 from prunefield.report import kept, publishing
-from prunefield.report.kept import list_unkept, locate_kept, read_kept
+from prunefield.report.kept import list_unkept, locate_kept, read_kept_runs
 from prunefield.report.ledger import Finding, find_items, read_finding
 from prunefield.report.publishing import judge_kept, publish, read_published
 from prunefield.runs import Record, Result
@@ -49,10 +49,10 @@ def test_parts_from_two_stores_give_the_same_entry_as_one_store(item, smoke, tmp
 
 def test_values_of_runs_that_no_item_has_any_more_are_dropped(item, smoke):
     publish(smoke, [item], "smoke")
-    runs = read_kept("bar2023", "smoke")
-    kept.write_kept("bar2023", "smoke", {**runs, "outcomes-0123": next(iter(runs.values()))})
+    runs = read_kept_runs("bar2023", "smoke")
+    kept.write_kept_runs("bar2023", "smoke", {**runs, "outcomes-0123": next(iter(runs.values()))})
     publish(smoke, [item], "smoke")
-    assert read_kept("bar2023", "smoke") == runs
+    assert read_kept_runs("bar2023", "smoke") == runs
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: gzip.compress(b'{"runs": 3}')])
@@ -61,7 +61,7 @@ def test_a_damaged_file_gets_one_line(item, smoke, tmp_path, damage):
     file = tmp_path / "bar2023-smoke.json.gz"
     file.write_bytes(damage(file.read_bytes()))
     with pytest.raises(publishing.StoreError, match="is damaged"):
-        read_kept("bar2023", "smoke")
+        read_kept_runs("bar2023", "smoke")
 
 
 @pytest.mark.parametrize("name", [kind for kind in modules("papers") if Item.parse(kind).from_values])
@@ -78,7 +78,7 @@ def test_its_table_needs_no_tensors(name, smoke):
 def test_shipped_verdicts_follow_from_shipped_values(paper, scale):
     """Every item that is complete in the kept values gets its published verdicts, numbers included."""
     assert locate_kept(paper, scale).stat().st_size < 1_000_000
-    runs, published = read_kept(paper, scale), read_published(paper, scale)
+    runs, published = read_kept_runs(paper, scale), read_published(paper, scale)
     for item in find_items([paper]):
         finding = judge_kept(item, scale, runs) if scale in item.scales else None
         if finding:

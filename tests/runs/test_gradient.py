@@ -61,7 +61,7 @@ def test_bad_settings_are_told():
     good = Gradient(of=FLOW, task=FLOW.task)
     with pytest.raises(UsageError, match="sites"):
         Run.parse(good.settings() | {"task": "ising"})
-    with pytest.raises(UsageError, match="along a neuron or a flow"):
+    with pytest.raises(UsageError, match="must be a neuron or a flow"):
         Run.parse(good.settings() | {"of": good})
     assert Run.parse(good.settings()) == good
     assert good.needs() == [FLOW]

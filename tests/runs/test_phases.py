@@ -23,7 +23,7 @@ def test_laws_have_the_kurtosis_that_is_asked_for(laws, excess):
 
 
 def test_a_kurtosis_that_no_law_has_is_refused():
-    with pytest.raises(UsageError, match="nlgp has no law of the excess kurtosis 1"):
+    with pytest.raises(UsageError, match="nlgp cannot have the excess kurtosis 1"):
         find_parameter("nlgp", 1.0)
 
 

@@ -198,9 +198,9 @@ def test_what_does_not_overflow_stays_in_its_precision(net):
 
 def test_missing_data_is_named(net):
     for score in (Snip(), Grasp()):
-        with pytest.raises(UsageError, match="needs data, and there are no examples"):
+        with pytest.raises(UsageError, match="needs data, but there are no examples"):
             rate(score, net, [Batch(torch.empty(0, 4).double(), torch.empty(0, dtype=torch.long))])
-        with pytest.raises(UsageError, match="needs data, and there are no examples"):
+        with pytest.raises(UsageError, match="needs data, but there are no examples"):
             rate(score, net)
     for score in (Synflow(), Synflow(inputs="batch", shape=(4,))):
         with pytest.raises(UsageError, match="synflow needs the shape of an input"):

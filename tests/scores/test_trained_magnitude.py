@@ -78,7 +78,7 @@ def test_a_skipped_layer_is_trained_though_it_begins_at_zero(net, batches):
 
 def test_without_data_or_with_too_large_a_rate_one_line_says_so(net, batches):
     before = copy.deepcopy(net.state_dict())
-    with pytest.raises(UsageError, match="needs data, and there are no examples"):
+    with pytest.raises(UsageError, match="needs data, but there are no examples"):
         SCORE(net, generator=generator(0, "s"))
     with pytest.raises(RunError, match="a learning rate below 1e\\+200 may help"), torch.no_grad():
         TrainedMagnitude(recipe=Recipe(lr=1e200))(net, batches, generator=generator(0, "s"))

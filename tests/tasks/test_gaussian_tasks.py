@@ -108,7 +108,7 @@ def test_the_kurtosis_of_nlgp():
         ({"kind": "kur", "lengthscales": (1, 15)}, "15 is too long for a ring of 40 sites; the maximum is 5.74"),
         ({"kind": "nlgp", "g": 0}, "g: .*greater than 0"),
         ({"kind": "nlgp", "lengthscales": (3, 3)}, "0 < ξ0 < ξ1"),
-        ({"kind": "nlgp", "lengthscales": (3, 1)}, "class 1 is longer than class 0"),
+        ({"kind": "nlgp", "lengthscales": (3, 1)}, "class 1 has a longer lengthscale than class 0"),
         ({"kind": "nlgp", "lengthscales": (1, 2, 2)}, "got 1, 2, 2"),
         ({"kind": "nlgp", "lengthscales": (1,)}, "lengthscales: .*at least 2"),
         ({"kind": "gaussian", "dimensions": 3}, "dimensions: "),

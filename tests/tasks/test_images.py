@@ -106,6 +106,14 @@ def test_held_out_images_are_distinct_test_images(datasets):
         task.held_out(61, generator=torch.Generator())
 
 
+@pytest.mark.parametrize("task", [{"kind": "cifar10", "limit": 10**6}, {"kind": "noise", "images": 5, "limit": 6}])
+def test_a_limit_above_the_number_of_examples_is_refused(task, datasets):
+    found = Task.parse(task)
+    with pytest.raises(UsageError, match=r"training examples, but limit is [\d,]+; choose a smaller limit"):
+        found.labels(training=True)
+    assert len(found.labels(training=False))
+
+
 def test_balanced_examples_are_limited_by_the_test_set(datasets, tmp_path, monkeypatch):
     assert draw_balanced(Task.parse("cifar10"), 50, generator=torch.Generator()).y.tolist() == [
         label for label in range(10) for _ in range(6)

@@ -122,7 +122,7 @@ def test_the_distribution_function_steps_at_both_spins():
     [
         ({"size": 3}, "size: .*greater than or equal to 4"),
         ({"couplings": (0.7, 0.7)}, "0 ≤ J0 < J1"),
-        ({"couplings": (0.7, 0.3)}, "class 1 is longer than class 0"),
+        ({"couplings": (0.7, 0.3)}, "class 1 has a longer lengthscale than class 0"),
         ({"couplings": (-0.1, 0.3)}, "0 ≤ J0 < J1"),
         ({"couplings": (0.1, 30.0)}, "at most 20"),
         ({"couplings": (0.1, 0.5, 0.4)}, "got 0.1, 0.5, 0.4"),

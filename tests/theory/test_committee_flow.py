@@ -12,7 +12,7 @@ from prunefield.tasks.nlgp import Nlgp
 from prunefield.theory.amplifier import amplify_gaussian, amplify_hypercube
 from prunefield.theory.committee_flow import compute_committee_velocity, project_orthants
 from prunefield.theory.flow import compute_velocity
-from prunefield.training.committee import Committee as Nets
+from prunefield.training.committee import CommitteeNets as Nets
 from prunefield.training.committee import compute_gradient
 
 

@@ -38,8 +38,6 @@ def test_ratios_agree_with_the_closed_form():
     short, long = (xi * torch.exp(-((xi * wave) ** 2)).sum(1) for xi in (1.0, 3.0))
     assert torch.allclose(elliptical.compare_spectra(SHORT, LONG), short / long, rtol=1e-4)
     assert elliptical.compare_spectra(SHORT, LONG).diff().gt(0).all()
-    assert elliptical.separate_ratios(SHORT, LONG) > 0.01
-    assert elliptical.separate_ratios(SHORT, 2 * SHORT) == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize("size", [40, 41])

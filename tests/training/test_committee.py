@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 import torch
 
-from prunefield.training.committee import Activation, Committee, apply_activation, compute_gradient
+from prunefield.training.committee import Activation, CommitteeNets, apply_activation, compute_gradient
 
 GENERATOR = torch.Generator().manual_seed(5)
 
@@ -16,7 +16,7 @@ def _draw(*shape: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("activation", get_args(Activation))
 def test_loss_and_gradient_are_those_of_autograd(activation):
-    net = Committee(_draw(3, 4, 6), _draw(3, 4), _draw(3, 4), _draw(3))
+    net = CommitteeNets(_draw(3, 4, 6), _draw(3, 4), _draw(3, 4), _draw(3))
     x, y = _draw(20, 6), (_draw(20) > 0).to(torch.int64)
     loss, gradient = compute_gradient(net, x, y, activation)
     leaves = [part.clone().requires_grad_() for part in net]

@@ -10,10 +10,10 @@ from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
 from prunefield.training import compact
 from prunefield.training.compact_layer import CompactLinear
-from prunefield.training.examples import Examples
+from prunefield.training.examples import TrainingExamples
 from prunefield.training.recipe import Recipe
 
-EXAMPLES = Examples(torch.randn(50, 60, generator=generator(0, "x")), torch.arange(50) % 3)
+EXAMPLES = TrainingExamples(torch.randn(50, 60, generator=generator(0, "x")), torch.arange(50) % 3)
 
 
 @pytest.fixture(autouse=True)

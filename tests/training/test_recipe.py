@@ -14,7 +14,7 @@ from prunefield.masks.mask import Mask
 from prunefield.networks.resnet import Resnet
 from prunefield.tasks.leaves import Leaves
 from prunefield.tasks.noise import Noise
-from prunefield.training.examples import Examples, hold_out
+from prunefield.training.examples import TrainingExamples, hold_out
 from prunefield.training.recipe import Recipe, augment_images
 
 
@@ -25,7 +25,7 @@ def fresh(_, start):
 @pytest.fixture
 def examples():
     stream = torch.Generator().manual_seed(0)
-    return Examples(torch.randn(22, 3, 6, 6, generator=stream), torch.randint(4, (22,), generator=stream))
+    return TrainingExamples(torch.randn(22, 3, 6, 6, generator=stream), torch.randint(4, (22,), generator=stream))
 
 
 def build(seed=0, width=4):
@@ -43,7 +43,7 @@ def test_sgd_is_the_written_formula(nesterov):
     )
     w, v = net.weight.detach().clone(), torch.zeros(2, 2, dtype=torch.float64)
     for step, (_, loss) in enumerate(
-        recipe.train(net, Examples(x.double(), y), mask=Mask({}), keep=fresh, seed=0, names=("a",))
+        recipe.train(net, TrainingExamples(x.double(), y), mask=Mask({}), keep=fresh, seed=0, names=("a",))
     ):
         chances = (x.double() @ w.T).softmax(1)
         assert loss == pytest.approx(float(-chances[torch.arange(3), y].log().mean()))
@@ -57,7 +57,7 @@ def test_sgd_is_the_written_formula(nesterov):
 def test_each_epoch_sees_every_example_once(examples):
     seen = []
 
-    class Spy(Examples):
+    class Spy(TrainingExamples):
         def take(self, rows):
             seen.append(rows)
             return super().take(rows)
@@ -76,7 +76,7 @@ def test_channels_last_changes_rounding_errors_alone(examples):
     ends = []
     for last in (False, True):
         net, recipe = build(width=8).double(), Recipe(epochs=2, batch_size=6, channels_last=last)
-        doubled = Examples(examples.x.double(), examples.y)
+        doubled = TrainingExamples(examples.x.double(), examples.y)
         assert len(list(recipe.train(net, doubled, mask=Mask({}), keep=fresh, seed=0))) == 8
         ends.append(net.state_dict())
     for name, value in ends[0].items():
@@ -134,7 +134,7 @@ def test_augmentation_is_a_shift_and_perhaps_a_mirror():
 
 def test_black_is_what_the_task_says():
     task = Leaves(side=8)
-    examples = Examples.of(task, 12, seed=0)
+    examples = TrainingExamples.of(task, 12, seed=0)
     assert examples.black.tolist() == pytest.approx([float(task.levels[0])] * 3)
     assert examples.x.shape == (12, 3, 8, 8)
     assert hold_out(task, 5, seed=0).x.shape == (5, 3, 8, 8)
@@ -142,9 +142,9 @@ def test_black_is_what_the_task_says():
 
 def test_a_large_set_stays_in_its_files(monkeypatch):
     task = Noise(of=Leaves(side=4), images=30)
-    small = Examples.of(task, 0, seed=0)
+    small = TrainingExamples.of(task, 0, seed=0)
     monkeypatch.setattr("prunefield.training.examples.LARGEST", 10)
-    large = Examples.of(task, 0, seed=0)
+    large = TrainingExamples.of(task, 0, seed=0)
     rows = torch.tensor([3, 29, 0])
     assert large.x is None
     assert torch.equal(small.take(rows).x, large.take(rows).x)

@@ -9,7 +9,7 @@ from prunefield.runs.committee import Committee
 from prunefield.runs.neuron import Neuron
 from prunefield.tasks.ising import Ising
 from prunefield.tasks.nlgp import Nlgp
-from prunefield.training.committee import Committee as Nets
+from prunefield.training.committee import CommitteeNets as Nets
 from prunefield.training.committee import compute_gradient
 from prunefield.training.symmetry import compute_symmetric_gradient
 

@@ -195,7 +195,7 @@ DOCUMENTS: dict[str, dict[str, str]] = {
 }
 
 
-def render_page() -> str:
+def render_documents() -> str:
     """The page of the docs."""
     lines = [
         "# JSON documents",
@@ -214,4 +214,4 @@ def render_page() -> str:
 
 
 if __name__ == "__main__":
-    print(render_page(), end="")
+    print(render_documents(), end="")

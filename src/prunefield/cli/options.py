@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from prunefield.cli.documents import VERSION
-from prunefield.cli.run_tables import RUN_COLUMNS, describe_run, show_run_table
+from prunefield.cli.run_tables import RUN_COLUMNS, make_run_cells, show_run_table
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.files import default_store
 from prunefield.core.names import modules
@@ -145,8 +145,8 @@ def add_engine(parser: ArgumentParser) -> None:
         "--retry",
         type=int,
         metavar="N",
-        help="number of times a run is restarted from its last safe point after its process, job or machine died; one "
-        "that raises an error is not [default: 0 on local, 3 on ray and slurm]",
+        help="number of times a run is restarted from its last safe point if its process, job or machine dies; a run "
+        "that raises an error is not restarted [default: 0 on local, 3 on ray and slurm]",
     )
     add_device(parser)
     parser.add_argument(
@@ -160,7 +160,7 @@ def add_engine(parser: ArgumentParser) -> None:
         dest="pack",
         type=Path,
         metavar="FILE",
-        help="a file of `prunefield runs pack`, from which runs are taken after they were checked",
+        help="a file written by `prunefield runs pack`, whose runs are checked and used",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="print the runs and the estimated time without executing anything"
@@ -258,7 +258,7 @@ def print_plan(args: Namespace, plan: "Plan") -> int:
         return 0
     columns = (*RUN_COLUMNS, "state", "one core")
     rows = [
-        (*describe_run(row), row["state"], f"{show_duration(row['seconds'])}{' *' * bool(row['learnt'])}")
+        (*make_run_cells(row), row["state"], f"{show_duration(row['seconds'])}{' *' * bool(row['learnt'])}")
         for row in plan.describe()
     ]
     show_run_table(columns, rows)

@@ -7,7 +7,7 @@ VARIES = "what varies"
 RUN_COLUMNS = ("run", "seed", VARIES, "item", "date", "size")
 
 
-def describe_run(row: Mapping[str, Any]) -> tuple[str, ...]:
+def make_run_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     """The cells of a run (`Plan.describe`, `describe_runs`) for RUN_COLUMNS; its kind is the beginning of its name."""
     from prunefield.core.sizes import show_bytes
 

@@ -43,15 +43,15 @@ class PruneWarning(UserWarning):
     """A mask that does not do what its density suggests: an emptied layer, or a constant output."""
 
 
-def find_nearest(got: str, allowed: Iterable[str], most: int = 3) -> list[str]:
+def find_similar(got: str, allowed: Iterable[str], most: int = 3) -> list[str]:
     """The allowed names that were probably meant: those that begin like `got`, or else the most similar ones.
 
     What begins after a slash counts as a beginning too, since names of items have their paper in front. Of similar
     names, those that are clearly less similar than the best one are left out.
 
-    >>> find_nearest("repro", ["report", "reproduce"]), find_nearest("isng", ["ising", "kur"])
+    >>> find_similar("repro", ["report", "reproduce"]), find_similar("isng", ["ising", "kur"])
     (['reproduce'], ['ising'])
-    >>> find_nearest("fig1", ["bar2023/fig1", "bar2023/fig2", "redman2025/fig1"])
+    >>> find_similar("fig1", ["bar2023/fig1", "bar2023/fig2", "redman2025/fig1"])
     ['bar2023/fig1', 'redman2025/fig1']
     """
     from difflib import SequenceMatcher, get_close_matches
@@ -75,7 +75,7 @@ def unknown(what: str, got: object, allowed: Iterable[str], see: str = "") -> Us
     unknown item 'fig9' (30 are allowed; `prunefield list items` shows them)
     """
     names, text = list(allowed), str(got)[:200]
-    quoted = [repr(name) for name in find_nearest(text, names)]
+    quoted = [repr(name) for name in find_similar(text, names)]
     last = f"{', '.join(quoted[:-1])} or {quoted[-1]}" if len(quoted) > 1 else "".join(quoted)
     hint = f"; did you mean {last}?" if quoted else ""
     shown = f"allowed: {list_names(names) or 'none'}"

@@ -1,4 +1,4 @@
-"""What somebody who presses Ctrl-C is told to do next."""
+"""The advice that follows Ctrl-C."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ def find_advice() -> str:
 
 @contextmanager
 def advise(text: str) -> Iterator[None]:
-    """Until the end of the block, another advice: some work goes on when the command ends."""
+    """Until the end of the block, other advice: some work continues after the command ends."""
     _advice.append(text)
     try:
         yield

@@ -156,8 +156,9 @@ def find_class(root: type[P], kind: str) -> type[P]:
 
 
 def _one_line(error: ValidationError, final: type[Plugin]) -> str:
-    """The first problem of a validation, with the key as the user wrote it."""
-    first = error.errors(include_url=False)[0]
+    """The first problem of a validation, with the key as the user wrote it; a misspelt key explains a missing one."""
+    problems = error.errors(include_url=False)
+    first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         *outer, name = map(str, first["loc"])

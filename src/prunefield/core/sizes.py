@@ -25,7 +25,7 @@ def check_claim(what: object, claimed: int, stored: int) -> None:
     """Refuses `what` if it claims more memory than `stored` bytes of a file may."""
     if claimed > max(read_limit(), RATIO * stored):
         raise UsageError(
-            f"{what} would take {show_bytes(claimed)} of memory, but the file has only {show_bytes(stored)} of it; "
+            f"{what} would take {show_bytes(claimed)} of memory, but the file stores only {show_bytes(stored)}; "
             f"if you trust it, set {VARIABLE}={-(-claimed // 10**9)}G"
         )
 

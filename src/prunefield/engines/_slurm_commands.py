@@ -64,7 +64,7 @@ def submit_script(options: Sequence[str], script: str) -> str:
     return ask_slurm(["sbatch", "--parsable", *options], script).strip().partition(";")[0]
 
 
-def list_tasks(names: Iterable[str]) -> list[JobTask]:
+def list_job_tasks(names: Iterable[str]) -> list[JobTask]:
     """The tasks of the arrays with these names: those that wait or run, and those that ended minutes ago."""
     if not (wanted := list(names)):
         return []

@@ -7,7 +7,7 @@
         N.jsonl          one line for each run that began, was tried again or ended
         N.log            what the job printed outside of runs
 
-Everything is JSON. Which function is called stands in the job's script, which Slurm keeps, not in a file of the store.
+Everything is JSON. Which function is called is in the job's script, which Slurm keeps, not in a file of the store.
 """
 
 import json
@@ -25,7 +25,7 @@ from filelock import FileLock
 
 from prunefield.core.errors import UsageError
 from prunefield.core.files import cannot, checksum, delete_path, make_folder
-from prunefield.engines._slurm_commands import JobTask, list_tasks
+from prunefield.engines._slurm_commands import JobTask, list_job_tasks
 
 PREFIX = "prunefield-"
 OLD = 86_400.0  # seconds after which the folder of a finished array is removed
@@ -89,7 +89,7 @@ class Queue:
 
     def list_live(self) -> list[JobTask]:
         """The tasks of this store that wait or run."""
-        return [task for task in list_tasks(map(name_array, self._list_tokens())) if task.is_live]
+        return [task for task in list_job_tasks(map(name_array, self._list_tokens())) if task.is_live]
 
     def find_live(self) -> dict[str, Place]:
         """Where each piece is that waits or runs, by its key."""

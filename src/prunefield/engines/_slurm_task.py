@@ -25,7 +25,7 @@ from prunefield.engines._slurm_queue import find_time, read_events, write_event
 from prunefield.engines.local import Local
 
 
-def main(folder: str, work: str) -> int:
+def run_task(folder: str, work: str) -> int:
     """Carries out one task; its exit status."""
     warned: list[float] = []
     signal.signal(signal.SIGUSR1, lambda *_: warned.append(time.monotonic()))
@@ -135,4 +135,4 @@ def give_up(results: Path, left: dict[str, dict[str, Any]], seconds: float) -> i
 
 if __name__ == "__main__":
     # By its name, so that new processes find its functions.
-    sys.exit(import_module("prunefield.engines._slurm_task").main(*sys.argv[1:]))
+    sys.exit(import_module("prunefield.engines._slurm_task").run_task(*sys.argv[1:]))

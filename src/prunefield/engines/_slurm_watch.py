@@ -8,7 +8,7 @@ from typing import Protocol
 
 from prunefield.core.errors import RunError
 from prunefield.engines import Notice, Outcome, Retry
-from prunefield.engines._slurm_commands import ORDINARY, JobTask, Unreachable, find_exit, list_tasks
+from prunefield.engines._slurm_commands import ORDINARY, JobTask, Unreachable, find_exit, list_job_tasks
 from prunefield.engines._slurm_queue import Piece, Place, Queue, find_time, name_array, read_events
 
 DEATHS = {
@@ -88,7 +88,7 @@ class Watch:
             places[place].append(self.left[key])
         tasks = {
             Place(task.name.removeprefix(name_array("")), task.number): task
-            for task in list_tasks({name_array(place.token) for place in places})
+            for task in list_job_tasks({name_array(place.token) for place in places})
         }
         self.waiting = {place for place, task in tasks.items() if task.state == "PENDING" and place in places}
         for place, pieces in places.items():

@@ -36,7 +36,7 @@ class Ray(Engine):
         default=None, description="address of an existing cluster, or 'auto' to find it; by default one is started"
     )
     jobs: int = Field(
-        default_factory=count_cores, ge=1, description="number of processes of a cluster that is started here"
+        default_factory=count_cores, ge=1, description="number of processes, if the cluster is started here"
     )
     retry: int = Field(
         default=3, ge=0, description="number of times a run is restarted after its process or machine died"
@@ -44,10 +44,10 @@ class Ray(Engine):
     num_gpus: float | None = Field(
         default=None,
         ge=0,
-        description="GPUs of one run, or its share of one; by default 0.25 with --device cuda",
+        description="GPUs per run, where a fraction shares one; by default 0.25 with --device cuda",
     )
     resources: dict[str, float] = Field(
-        default={}, description="resources of the cluster's own that one run takes, as in resources.fast=1"
+        default={}, description="custom resources of the cluster that one run needs, as in resources.fast=1"
     )
 
     @property

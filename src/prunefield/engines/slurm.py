@@ -33,7 +33,7 @@ class Slurm(Engine):
     """
 
     partition: Text | None = Field(default=None, description="partition; by default that of the cluster")
-    account: Text | None = Field(default=None, description="account that is charged")
+    account: Text | None = Field(default=None, description="account to charge")
     time: Text | None = Field(default=None, description="time limit of one job, as in 4:00:00 or 2-00:00:00")
     memory: Text | None = Field(default=None, description="memory of one job, as in 8G")
     gres: Text | None = Field(
@@ -45,14 +45,18 @@ class Slurm(Engine):
         description="CPUs of one job, each for one run at a time; by default 1, or `per_gpu` for each GPU",
     )
     per_gpu: int = Field(default=4, ge=1, description="number of runs that share a GPU")
-    jobs: int | None = Field(default=None, ge=1, description="number of runs at the same time; by default no limit")
-    minutes: float = Field(default=10.0, gt=0, description="estimated minutes of one job: small runs share it")
+    jobs: int | None = Field(
+        default=None, ge=1, description="maximum number of simultaneous runs; by default unlimited"
+    )
+    minutes: float = Field(
+        default=10.0, gt=0, description="estimated minutes that one job should take: short runs are grouped to fill it"
+    )
     retry: int = Field(default=3, ge=0, description="number of times a run is restarted after its job died")
     margin: int = Field(
-        default=60, ge=1, description="seconds before the time limit at which a job goes back into the queue"
+        default=60, ge=1, description="seconds before the time limit at which a job stops and is queued again"
     )
-    poll: float = Field(default=5.0, gt=0, description="seconds between two questions to Slurm")
-    options: Text = Field(default="", description="further options of sbatch, as in '--qos=low --constraint=a100'")
+    poll: float = Field(default=5.0, gt=0, description="seconds between two queries to Slurm")
+    options: Text = Field(default="", description="further options for sbatch, as in '--qos=low --constraint=a100'")
 
     @property
     def is_here(self) -> bool:

@@ -14,14 +14,16 @@ from prunefield.runs import Run
 ENOUGH = 30  # measured runs of a kind: more would take longer to read than they improve a median
 
 
-class Estimate(NamedTuple):
+class TimeEstimate(NamedTuple):
     """Seconds on one core; `learnt` is the number of measured runs behind them, 0 if they are the run's own guess."""
 
     seconds: float
     learnt: int = 0
 
 
-def estimate_seconds(runs: Iterable[Run], store: Store | None = None, *, device: str = "cpu") -> dict[Run, Estimate]:
+def estimate_seconds(
+    runs: Iterable[Run], store: Store | None = None, *, device: str = "cpu"
+) -> dict[Run, TimeEstimate]:
     """The time of each run: `run.seconds()` × the median of measured ÷ estimated seconds of similar runs in the store.
 
     Similar runs agree in every `kind` among their settings (run, task, network); if none of those is finished, all
@@ -32,7 +34,7 @@ def estimate_seconds(runs: Iterable[Run], store: Store | None = None, *, device:
     found = {}
     for run in runs:
         known = ratios.get(_name_sort(run)) or ratios.get((run.kind(),)) or ()
-        found[run] = Estimate(run.seconds() * (median(known) if known else 1.0), len(known))
+        found[run] = TimeEstimate(run.seconds() * (median(known) if known else 1.0), len(known))
     return found
 
 

@@ -19,7 +19,7 @@ from prunefield.core.progress import track_progress
 from prunefield.engines import Engine, Hints, Notice, Retry
 from prunefield.lab.conditions import fixed_conditions
 from prunefield.lab.estimates import estimate_seconds
-from prunefield.lab.folder import SAFE_POINTS, Folder
+from prunefield.lab.folder import SAFE_POINTS, RunFolder
 from prunefield.lab.journals import RunLog, log_stored, place_logger
 from prunefield.lab.store import Store, open_store
 from prunefield.loggers import Logger
@@ -72,7 +72,7 @@ def _complete(
     return problems
 
 
-def _execute(store: Store, run: Run, folder: Folder, device: str, logger: Logger | None) -> list[str]:
+def _execute(store: Store, run: Run, folder: RunFolder, device: str, logger: Logger | None) -> list[str]:
     """Executes a run to its end; returns why it could not be logged, if so."""
     folder.begin(run)
     values, tensors, records = folder.saved()
@@ -137,7 +137,7 @@ def show_bar(
 
     def describe(at: Progress) -> str:
         name = "" if at.now is None else (names or {}).get(at.now, at.now.kind())
-        return " ".join(filter(None, (f"{at.runs} of {at.all_runs} runs", name)))
+        return f"{at.runs} of {at.all_runs} runs" + f", now {name}" * (name not in ("", what))
 
     with track_progress(what, shown=shown) as tell:
         yield lambda at: tell(at.seconds, at.all_seconds, describe(at))

@@ -34,7 +34,7 @@ write_together = partial(files.write_together, chosen_by="--store")
 
 
 @dataclass(frozen=True)
-class Folder:
+class RunFolder:
     """One run in a store."""
 
     root: Path

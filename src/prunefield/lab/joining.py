@@ -13,7 +13,7 @@ from filelock import Timeout
 
 from prunefield.core.errors import StoreError, UsageError
 from prunefield.lab.examination import Examined, name_run
-from prunefield.lab.folder import Folder
+from prunefield.lab.folder import RunFolder
 from prunefield.lab.packs import open_pack
 from prunefield.lab.store import Store, open_store, read_store
 from prunefield.runs import Run
@@ -138,7 +138,7 @@ def _keep_other(store: Store, name: str, found: Examined) -> Path:
     raise AssertionError("numbers do not end")
 
 
-def _write_run(folder: Folder, found: Examined) -> bool:
+def _write_run(folder: RunFolder, found: Examined) -> bool:
     """Writes the files of a finished run, its mark last; False if it is being executed here."""
     try:
         with folder.hold(timeout=0):
@@ -149,7 +149,7 @@ def _write_run(folder: Folder, found: Examined) -> bool:
         return False
 
 
-def _adopt_safe_point(own: Folder, other: Folder, joined: Joined) -> None:
+def _adopt_safe_point(own: RunFolder, other: RunFolder, joined: Joined) -> None:
     """Takes the safe point of an unfinished run if it is further than that of this store."""
     if own.is_done:
         joined.behind.append(own.name)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from prunefield.core.settings import flatten_settings
-from prunefield.lab.folder import Folder
+from prunefield.lab.folder import RunFolder
 from prunefield.loggers import Journal, Logger
 from prunefield.runs import Run, Value
 
@@ -70,7 +70,7 @@ def choose_step(values: Mapping[str, Value], least: int) -> int:
     return max(step, least) if isinstance(step, int) else least
 
 
-def log_stored(logger: Logger | None, run: Run, folder: Folder) -> list[str]:
+def log_stored(logger: Logger | None, run: Run, folder: RunFolder) -> list[str]:
     """Writes the journal of a finished run, unless there is one; returns what went wrong, if anything."""
     if logger is None or logger.folder is None or logger.has(logger.folder, run.folder):
         return []

@@ -14,7 +14,7 @@ from prunefield.lab.json_files import encode_table, read_table
 from prunefield.lab.tables import find_varying
 
 if TYPE_CHECKING:  # a list of runs needs no torch
-    from prunefield.lab.folder import Folder
+    from prunefield.lab.folder import RunFolder
 
 
 def write_owner(root: Path, item: str, scale: str, runs: Iterable[str]) -> None:
@@ -41,10 +41,10 @@ def read_owners(root: Path) -> dict[str, list[str]]:
     return owners
 
 
-def describe_settings(settings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def distinguish_settings(settings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """For the settings of each run its `seed` and, as text, what tells it from the others of its kind.
 
-    >>> describe_settings([{"kind": "neuron", "seed": 0, "task": {"kind": "nlgp", "g": g}} for g in (1, 3)])
+    >>> distinguish_settings([{"kind": "neuron", "seed": 0, "task": {"kind": "nlgp", "g": g}} for g in (1, 3)])
     [{'seed': 0, 'varies': 'task.g=1'}, {'seed': 0, 'varies': 'task.g=3'}]
     """
     flat = [flatten_settings(table) for table in settings]
@@ -84,25 +84,25 @@ def _show(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def describe_runs(folders: "Sequence[Folder]") -> list[dict[str, Any]]:
+def describe_runs(folders: "Sequence[RunFolder]") -> list[dict[str, Any]]:
     """One row for each run of a store: kind, seed, what varies, items, date and bytes; None for what is not known."""
     owners = read_owners(folders[0].root) if folders else {}
     tables = [_read_settings(folder) for folder in folders]
-    rows = zip(folders, describe_settings(tables), strict=True)
+    rows = zip(folders, distinguish_settings(tables), strict=True)
     return [
         {"kind": folder.kind, **told, "items": owners.get(folder.name, []), **measure_folder(folder)}
         for folder, told in rows
     ]
 
 
-def _read_settings(folder: "Folder") -> dict[str, Any]:
+def _read_settings(folder: "RunFolder") -> dict[str, Any]:
     try:
         return {"kind": folder.kind, **folder.table("settings")}
     except StoreError:  # damaged: for `verify` to find
         return {"kind": folder.kind}
 
 
-def measure_folder(folder: "Folder") -> dict[str, Any]:
+def measure_folder(folder: "RunFolder") -> dict[str, Any]:
     """When a run was last written, and the bytes of its files."""
     size, last = 0, 0.0
     with suppress(OSError), os.scandir(folder.path) as entries:

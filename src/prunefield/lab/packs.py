@@ -23,7 +23,7 @@ from prunefield.core.errors import StoreError, UsageError, list_names, unknown
 from prunefield.core.files import cannot_read, open_whole
 from prunefield.core.sizes import Meter, count_stored
 from prunefield.lab.examination import FILES, MARK, Examined, decode_result, examine_files
-from prunefield.lab.folder import Folder
+from prunefield.lab.folder import RunFolder
 from prunefield.lab.json_files import decode_table, encode_table
 
 FORMAT = 1
@@ -43,7 +43,7 @@ class Written(NamedTuple):
     seal: str
 
 
-def write_pack(folders: Iterable[Folder], path: Path | str, *, chosen_by: str = "--out") -> Written:
+def write_pack(folders: Iterable[RunFolder], path: Path | str, *, chosen_by: str = "--out") -> Written:
     """Writes finished runs to one file; a damaged run is refused before anything is written."""
     chosen = sorted(dict.fromkeys(folders), key=lambda folder: folder.name)
     if not chosen:

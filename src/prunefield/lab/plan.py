@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from prunefield.core.display import Displayed
 from prunefield.core.settings import flatten_settings
 from prunefield.core.terminal import show_duration
-from prunefield.lab.estimates import Estimate, estimate_seconds
+from prunefield.lab.estimates import TimeEstimate, estimate_seconds
 from prunefield.lab.execution import order_runs
-from prunefield.lab.listing import describe_settings, measure_folder
+from prunefield.lab.listing import distinguish_settings, measure_folder
 from prunefield.lab.packs import open_pack
 from prunefield.lab.store import Store
 from prunefield.runs import Run
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Plan(Displayed):
     """What `--dry-run` prints. `varying` are the settings that tell the runs apart, as columns."""
 
-    estimates: dict[Run, Estimate]
+    estimates: dict[Run, TimeEstimate]
     stored: frozenset[Run]
     varying: tuple[str, ...] = ()
     items: Mapping[Run, Sequence[str]] = field(default_factory=dict)  # those that use each run
@@ -61,7 +61,7 @@ class Plan(Displayed):
         return self._describe([run.settings() for run in self.estimates])
 
     def _describe(self, settings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        told = describe_settings(settings)
+        told = distinguish_settings(settings)
         rows = []
         for (run, step), known in zip(self.estimates.items(), told, strict=True):
             here = self.store is not None and run in self.stored

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.files import cannot, default_store, make_folder, write_whole
 from prunefield.core.settings import flatten_settings
-from prunefield.lab.folder import Folder
+from prunefield.lab.folder import RunFolder
 from prunefield.lab.json_files import encode_table, read_table
 from prunefield.lab.tables import tabulate_records
 
@@ -65,14 +65,14 @@ class Store:
                 "upgrade it or choose another folder with --store"
             )
 
-    def folder(self, run: "Run") -> Folder:
+    def folder(self, run: "Run") -> RunFolder:
         """Where a run is kept."""
         return self[run.folder]
 
-    def __getitem__(self, name: str) -> Folder:
-        return Folder(self.root, name)
+    def __getitem__(self, name: str) -> RunFolder:
+        return RunFolder(self.root, name)
 
-    def __iter__(self) -> Iterator[Folder]:
+    def __iter__(self) -> Iterator[RunFolder]:
         return (self[name] for name in self.names())
 
     def names(self) -> list[str]:
@@ -89,10 +89,10 @@ class Store:
         except OSError as error:
             raise cannot("read", path, error, chosen_by="--store") from None
 
-    def match(self, name: str) -> Folder:
+    def match(self, name: str) -> RunFolder:
         """The run with this name, or the only one whose name or hash begins like this."""
         if not name:
-            raise UsageError("the name of a run cannot be empty; `prunefield runs list` has them all")
+            raise UsageError("the name of a run cannot be empty; `prunefield runs list` shows them all")
         names = self.names()
         found = [other for other in names if other == name] or [
             other for other in names if other.startswith(name) or other.rpartition("-")[2].startswith(name)
@@ -133,7 +133,7 @@ class Store:
         return f"<p><b>Store: {escape(str(self.root))}</b></p><table>{head}{rows}</table>"
 
 
-def tabulate_runs(folders: Iterable[Folder], *, records: bool = False) -> "DataFrame":
+def tabulate_runs(folders: Iterable[RunFolder], *, records: bool = False) -> "DataFrame":
     """One row for each finished run, or for each of its `records`."""
     entries = []
     for folder in folders:

@@ -69,7 +69,7 @@ class Study:
             self.sweep = Sweep(_simplify(sweep or {}))
             self._skip = Condition(self.sweep.skip) if self.sweep.skip else None
             if self._skip and self.count > MOST:
-                raise UsageError(f"a sweep with `skip` may have {MOST:,} combinations at most, as each is looked at")
+                raise UsageError(f"a sweep with `skip` may have at most {MOST:,} combinations, as each must be checked")
         except UsageError as error:
             raise UsageError(self._place(str(error))) from None
         self.settings: dict[str, Any] = {}

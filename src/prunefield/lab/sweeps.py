@@ -128,7 +128,7 @@ def _read_zip(table: dict[str, Any]) -> Part:
     lengths = {key: len(values) for key, values in lists.items()}
     if not lengths or len(set(lengths.values())) > 1:
         told = ", ".join(f"{key} has {length}" for key, length in lengths.items()) or "it is empty"
-        raise UsageError(f"the lists of sweep.zip must have one length: {told}")
+        raise UsageError(f"the lists of sweep.zip must all have the same length: {told}")
     return Part("zip of ", tuple(lists), list(zip(*lists.values(), strict=True)))
 
 

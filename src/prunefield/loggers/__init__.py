@@ -30,9 +30,7 @@ class Logger(Plugin):
     family: ClassVar[str] = "loggers"
     package: ClassVar[str]  # that must be installed; an extra of prunefield has the same name
 
-    folder: Path | None = Field(
-        default=None, description="where the journals are written; by default logs/NAME in the store"
-    )
+    folder: Path | None = Field(default=None, description="folder of the log files; by default logs/NAME in the store")
 
     @abstractmethod
     def open(self, folder: Path, run: str, settings: Mapping[str, Any]) -> Journal:

@@ -19,7 +19,7 @@ class Wandb(Logger):
 
     package: ClassVar[str] = "wandb"
 
-    project: str = Field(default="prunefield", min_length=1, description="the project that they are synced to")
+    project: str = Field(default="prunefield", min_length=1, description="the W&B project to sync to")
 
     def open(self, folder: Path, run: str, settings: Mapping[str, Any]) -> Journal:
         wandb: Any = import_module("wandb")

@@ -12,10 +12,10 @@ from prunefield.core.errors import UsageError
 from prunefield.core.files import checksum
 
 
-def read_kept(kept: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def copy_kept(kept: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Copies of the boolean tensors of a mask, on the CPU; arrays of numpy become tensors.
 
-    >>> read_kept({"weight": np.array([True, False])})
+    >>> copy_kept({"weight": np.array([True, False])})
     {'weight': tensor([ True, False])}
     """
     if not isinstance(kept, Mapping):

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from prunefield.core.errors import UsageError
 from prunefield.core.files import write_whole
 from prunefield.core.sizes import check_safetensors
-from prunefield.masks.bits import digest_bits, pack_bits, read_kept, unpack_bits
+from prunefield.masks.bits import copy_kept, digest_bits, pack_bits, unpack_bits
 from prunefield.masks.selection import (
     Density,
     Reduction,
@@ -50,7 +50,7 @@ class Mask(Mapping[str, Tensor]):
     """
 
     def __init__(self, kept: Mapping[str, Tensor]) -> None:
-        self._kept = read_kept(kept)
+        self._kept = copy_kept(kept)
 
     @classmethod
     def keep(

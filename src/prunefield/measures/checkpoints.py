@@ -48,7 +48,12 @@ def find_layer(
             wanted = "is linear" if size is None else f"has {size} inputs, as the shape {text} requires"
             found = list_names([f"{key} {tuple(item.shape)}" for key, item in flat.items()]) or "no matrix"
             raise UsageError(f"no layer in {where} {wanted} (layers found: {found})")
-    name = next((key for key in (name, f"{name}.weight", f"{name}.weight_orig") if key in flat), name)
+    name = next((key for key in (name, f"{name}.weight", f"{name}.weight_orig") if key in state), name)
+    if name in state and name not in flat:
+        sides = tuple(state[name].shape)
+        raise UsageError(
+            f"layer {name} has the shape {sides}; only linear layers, whose weight is a matrix, are measured"
+        )
     if name not in flat:
         raise unknown("layer", name, flat)
     if size not in (None, flat[name].shape[1]):

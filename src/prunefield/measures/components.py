@@ -19,7 +19,7 @@ class Sources(NamedTuple):
     iterations: int
 
 
-class Components(NamedTuple):
+class ComponentFilters(NamedTuple):
     """Filters (components, N) of the same subspace, in float64, and the share of the variance that it explains.
 
     `pca`: the directions of greatest variance. `ica`: the most non-Gaussian directions. `mixed`: whitening and a random
@@ -32,7 +32,7 @@ class Components(NamedTuple):
     explained: float
 
 
-def find_components(x: Tensor, count: int, *, iterations: int, seed: int) -> Components:
+def find_components(x: Tensor, count: int, *, iterations: int, seed: int) -> ComponentFilters:
     """PCA and FastICA of inputs (n, N) as in redman2025 (App. B), and their null.
 
     ICA is done in the space of the first `count` principal components, as FastICA itself would do, but the covariance
@@ -58,7 +58,7 @@ def find_components(x: Tensor, count: int, *, iterations: int, seed: int) -> Com
     noise = torch.randn(count, count, dtype=torch.float64, generator=seeds.generator(seed, "mixing"))
     rotation, _ = torch.linalg.qr(noise)
     filters = turned.filters @ whitening
-    return Components(
+    return ComponentFilters(
         pca, turned._replace(filters=filters), rotation @ whitening, float(found.explained_variance_ratio_.sum())
     )
 

@@ -21,7 +21,7 @@ class Difference(NamedTuple):
         return f"{self.mean:+.2f} ({self.low:+.2f} to {self.high:+.2f}, n = {self.n}, detectable {self.detectable:.2f})"
 
 
-class Estimate(NamedTuple):
+class MeanEstimate(NamedTuple):
     """A mean and its interval, which is NaN for a single value."""
 
     mean: float
@@ -29,7 +29,7 @@ class Estimate(NamedTuple):
     high: float
 
 
-def estimate_mean(values: Sequence[float], *, level: float = 0.95) -> Estimate:
+def estimate_mean(values: Sequence[float], *, level: float = 0.95) -> MeanEstimate:
     """x̄ ± t·s/√n with Student's t for n − 1 degrees of freedom.
 
     >>> [round(number, 3) for number in estimate_mean([1.0, 1.5, 0.5])]
@@ -37,7 +37,7 @@ def estimate_mean(values: Sequence[float], *, level: float = 0.95) -> Estimate:
     """
     mean, error = _measure_mean(values)
     reach = _quantile(level, len(values)) * error
-    return Estimate(mean, mean - reach, mean + reach)
+    return MeanEstimate(mean, mean - reach, mean + reach)
 
 
 def _measure_mean(values: Sequence[float]) -> tuple[float, float]:

@@ -20,7 +20,7 @@ COLOURS = (1, 3, 4)  # lengths of a last axis that are taken as channels
 
 
 @dataclass(frozen=True)
-class Examples:
+class PreparedExamples:
     """Inputs on a grid of one or two axes, with mean 0 and variance 1 over all sites and examples.
 
     `short` and `long` (n, *grid) are the examples of the two classes, the latter with the longer lengthscale; without
@@ -41,7 +41,7 @@ class Examples:
         return tuple(self.sites.shape)
 
 
-def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) -> Examples:
+def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) -> PreparedExamples:
     """Examples from an array (n, …) of any number type, labels (n,) of any kind or None, and the shape of one input.
 
     The shape is (N,), (height, width), (channels, height, width) or (height, width, channels) [default: that of x].
@@ -75,9 +75,9 @@ def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) 
     chosen = chosen / chosen[:, varies].var(0).mean().sqrt()
     _count_copies(flat, notes)
     if y is None:
-        return Examples(None, chosen, sites, varies, shape, None, tuple(notes))
+        return PreparedExamples(None, chosen, sites, varies, shape, None, tuple(notes))
     short, long, labels = _order_classes(chosen, y, notes)
-    return Examples(short, long, sites, varies, shape, labels, tuple(notes))
+    return PreparedExamples(short, long, sites, varies, shape, labels, tuple(notes))
 
 
 def read_examples(path: Path) -> tuple[Tensor, Tensor | None, tuple[int, ...]]:
@@ -106,8 +106,11 @@ def _read_numbers(x: Any) -> Tensor:
     """x as float32 if that is exact, else as float64."""
     values = x.detach().cpu() if isinstance(x, Tensor) else np.asarray(x)
     if isinstance(values, np.ndarray):
-        if values.dtype.kind == "U" and not values.ndim:
-            raise UsageError(f"x must be an array, not {x!r}; read a file or sample a task first: np.load, Task.sample")
+        if values.dtype.kind in "UO" and not values.ndim:
+            given = repr(x) if isinstance(x, str) else type(x).__name__
+            raise UsageError(
+                f"x must be an array, not {given}; read a file or sample a task first: np.load, Task.sample"
+            )
         if values.dtype.kind not in "biuf":
             raise UsageError(f"x must be real numbers of shape (n, …), not {values.dtype} of shape {values.shape}")
         exact = values.astype(np.float32 if values.itemsize <= 2 else np.float64, copy=False)

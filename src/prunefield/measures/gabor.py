@@ -14,7 +14,7 @@ NARROW, SLOWEST, FASTEST = 0.5, 0.01, 0.5  # bounds: σ in pixels, cycles per pi
 STILL = 1e-6  # a step with a smaller relative change of the cost is the last one
 
 
-class Gabors(NamedTuple):
+class GaborFits(NamedTuple):
     """A exp(−x′²/2σ∥² − y′²/2σ⊥²) cos(2πfx′ + φ) + const. of each unit, (units,) in float64; NaN for a flat field.
 
     x′ runs along the wave, at `orientation` θ in [0, π) to the x axis (columns; y is rows, downwards), measured from
@@ -73,7 +73,7 @@ def find_preference(fields: Tensor) -> Preference:
     return Preference(*(item.masked_fill(flat, torch.nan) for item in found))
 
 
-def fit_gabors(fields: Tensor, *, iterations: int = 60) -> Gabors:
+def fit_gabors(fields: Tensor, *, iterations: int = 60) -> GaborFits:
     """Least-squares fits of a Gabor function and a constant to each field (units, height, width).
 
     Every unit starts from the best filters of a bank, one for each envelope, found by FFT at all positions. Then
@@ -102,7 +102,7 @@ def fit_gabors(fields: Tensor, *, iterations: int = 60) -> Gabors:
         size = torch.hypot(a, b) * total[there].sqrt()
         found = (turn % math.pi, wave.exp(), torch.atan2(-b, a), x, y, along.exp(), across.exp(), size, 1 - cost)
         columns[:, there] = torch.stack(found)
-    return Gabors(*columns)
+    return GaborFits(*columns)
 
 
 def _choose_starts(fields: Tensor) -> list[Tensor]:

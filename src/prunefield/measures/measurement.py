@@ -17,7 +17,7 @@ from prunefield.core.figures import encode_figure
 from prunefield.core.files import make_folder, write_whole
 from prunefield.measures.checkpoints import KeptWeights, NetworkOrFile, find_layer
 from prunefield.measures.pictures import show_fields
-from prunefield.measures.portrait import describe_fields, describe_responses
+from prunefield.measures.portrait import describe_responses, measure_fields
 from prunefield.modules.calls import Data, join_batches, list_tensors, read_batches, take_batches
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ STATISTICS = ("mean", "median", "least", "greatest")
 class Measurement(Displayed):
     """The fields of one layer: its `weight` and `mask` (units, inputs), and measures (units,) of them by name.
 
-    `units` are those of `portrait.describe_fields` and, with data, of `portrait.describe_responses`, NaN where a unit
+    `units` are those of `portrait.measure_fields` and, with data, of `portrait.describe_responses`, NaN where a unit
     has none; `scores` (units, inputs) are the cavity scores of every weight, None without data.
     """
 
@@ -146,7 +146,7 @@ def measure(
         raise UsageError(f"shape must have one to three positive sides, as in (3, 32, 32), not {shape!r:.100}")
     name, weight, kept = find_layer(net, layer, shape, mask)
     shape = tuple(shape or (weight.shape[1],))
-    units, scores = describe_fields(weight, kept, shape), None
+    units, scores = measure_fields(weight, kept, shape), None
     if x is not None and y is not None:
         if prod(x.shape[1:]) != weight.shape[1]:
             raise UsageError(

@@ -13,7 +13,7 @@ from prunefield.measures.patches import find_lonely_share
 from prunefield.measures.widths import bound_widths, correlate_sizes, fit_gaussians, measure_widths
 
 
-def describe_fields(weight: Tensor, mask: Tensor, shape: Sequence[int]) -> dict[str, Tensor]:
+def measure_fields(weight: Tensor, mask: Tensor, shape: Sequence[int]) -> dict[str, Tensor]:
     """Measures (units,) that need no data, of weights and masks (units, inputs); NaN where a unit has none.
 
     `kept` inputs; `width_x` and `width_y` of the mask (redman2025, eq. 1), NaN where the fit diverged, or, if nothing
@@ -22,7 +22,7 @@ def describe_fields(weight: Tensor, mask: Tensor, shape: Sequence[int]) -> dict[
     neighbour; `selectivity` of the weights for an orientation. The shape is (N,), (height, width) or (channels, height,
     width); one-dimensional fields have neither `width_y` nor `selectivity`.
 
-    >>> found = describe_fields(torch.eye(4), torch.ones(4, 4, dtype=torch.bool), (2, 2))
+    >>> found = measure_fields(torch.eye(4), torch.ones(4, 4, dtype=torch.bool), (2, 2))
     >>> found["ipr"].tolist(), found["lonely"].tolist()
     ([1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0])
     """

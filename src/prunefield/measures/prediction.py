@@ -11,7 +11,7 @@ from torch import Tensor
 from prunefield.core import seeds
 from prunefield.core.errors import UsageError
 from prunefield.measures.covariances import measure_lengthscale
-from prunefield.measures.examples import Examples, prepare_examples
+from prunefield.measures.examples import PreparedExamples, prepare_examples
 from prunefield.measures.excess import estimate_excess
 from prunefield.measures.localisation import compute_ipr, locate_peak, measure_ring_distance
 from prunefield.measures.predicted import Prediction
@@ -158,7 +158,7 @@ def estimate_needed(share: float, examples: int, force: Answer | None = None) ->
     return math.ceil(needed / unit) * unit
 
 
-def _probe(examples: Examples) -> dict[str, Answer]:
+def _probe(examples: PreparedExamples) -> dict[str, Answer]:
     """The properties on which the theory rests, on as many examples as have 4 million values."""
     most = max(1000, PROBED // examples.sites.numel())
     long = examples.long[:most]
@@ -175,7 +175,7 @@ def _probe(examples: Examples) -> dict[str, Answer]:
     return found
 
 
-def _thin(examples: Examples, most: int) -> tuple[Examples, tuple[str, ...]]:
+def _thin(examples: PreparedExamples, most: int) -> tuple[PreparedExamples, tuple[str, ...]]:
     """Keeps every second site, repeatedly, until there are at most `most`; each class is centred."""
     step = 1
     while examples.varies[(slice(None, None, step),) * examples.sites.ndim].sum() > most:

@@ -20,7 +20,7 @@ AT_ONCE, MATRICES = 100_000, 2_000_000  # size of fields and of matrices that ar
 
 
 @dataclass(frozen=True)
-class Outcomes:
+class ResampledFields:
     """Fields at the end of the flow, the first from the whole sample, the others from resamples.
 
     `fields` (1 + resamples, inits, N) are those of the data's φ, `straight` those of φ(a) = √(2/π)·a, the amplifier of
@@ -50,7 +50,7 @@ def draw_weights(groups: int, resamples: int, generator: torch.Generator) -> Ten
 
 def flow_on_torus(
     short: Tensor | None, long: Tensor, start: Tensor, time: float, resamples: int, generator: torch.Generator
-) -> Outcomes:
+) -> ResampledFields:
     """The flow for translation-invariant examples (n, *grid): covariances and their products by FFT."""
     grid, inits = long.shape[1:], len(start)
     law, second = count_values(long), correlate_lags(long)
@@ -72,7 +72,7 @@ def flow_on_torus(
 
 def flow_on_sites(
     short: Tensor | None, long: Tensor, start: Tensor, time: float, resamples: int, generator: torch.Generator
-) -> Outcomes:
+) -> ResampledFields:
     """The flow for any examples (n, N): shrunk covariances of all sites, and φ from their rescaled values."""
     inits, sizes = len(start), long.square().mean(0).sqrt().clamp(min=1e-12)
     law = count_values(long / sizes)
@@ -106,12 +106,12 @@ def _bend_first(phi: Callable[[Tensor], Tensor], inits: int) -> Callable[[Tensor
 
 def _gather_fields(
     ends: Tensor, modes: Torus | Dense, phi: Callable[[Tensor], Tensor], rows: Tensor, inits: int, grid: torch.Size
-) -> Outcomes:
+) -> ResampledFields:
     fields = ends[:1, :inits].unflatten(2, grid)
     pull = modes.pull(modes.analyse(fields))
     force = (modes.scale * (phi(pull) - SLOPE * pull)).flatten(2)[0]
     a = torch.linspace(-1, 1, 201, dtype=torch.float64)
     size = (modes.scale * torch.ones_like(pull)).flatten(2)[0]
-    return Outcomes(
+    return ResampledFields(
         ends[:, :inits], ends[:, inits:], pull.flatten(2)[0] * size, force, rows, torch.stack([a, phi(a[None])[0]])
     )

@@ -16,7 +16,7 @@ EXACT = 1 << 16  # up to this number of inputs, float32 transforms err by much l
 NARROW, WIDE = 0.2, 10.0  # fits stay between σ = NARROW pixels and WIDE times the longer edge
 
 
-class Fit(NamedTuple):
+class WidthFit(NamedTuple):
     """A Gaussian for each unit (NaN if it has none); `misfit` is the mean squared residual over all d ≠ 0."""
 
     amplitude: Tensor
@@ -72,7 +72,7 @@ def correlate_sizes(weights: Tensor) -> Tensor:
     return found
 
 
-def fit_gaussians(pairs: Tensor, *, iterations: int = 100) -> Fit:
+def fit_gaussians(pairs: Tensor, *, iterations: int = 100) -> WidthFit:
     """Least-squares fits of A exp(−dx²/2σx² − dy²/2σy²), centred, to S/max S over all d ≠ 0 (redman2025, App. A).
 
     Takes (units, 2·height − 1, 2·width − 1) from `count_pairs`. Each unit is fitted by Levenberg–Marquardt from two
@@ -87,10 +87,10 @@ def fit_gaussians(pairs: Tensor, *, iterations: int = 100) -> Fit:
     counted = pairs.to(torch.float64).contiguous().numpy()
     found = width_kernels.fit_units(counted, np.log(STARTS), low, high, iterations)
     amplitude, width_x, width_y, cost = torch.from_numpy(found).unbind(1)
-    return Fit(amplitude, width_x.exp(), width_y.exp(), cost / (rows * columns - 1))
+    return WidthFit(amplitude, width_x.exp(), width_y.exp(), cost / (rows * columns - 1))
 
 
-def measure_widths(masks: Tensor) -> Fit:
+def measure_widths(masks: Tensor) -> WidthFit:
     """The fits to masks (units, channels, height, width); a unit without two kept inputs in one channel has none."""
     return fit_gaussians(count_pairs(masks))
 

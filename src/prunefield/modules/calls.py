@@ -92,7 +92,7 @@ def read_batches(batches: Sequence[Any]) -> list[Fed]:
     """
     found = [_read_batch(batch) for batch in batches]
     if not found or not all(count_in_batch(fed) for fed in found):
-        raise UsageError(f"this needs data, and there are no examples: set data to {FORMS}")
+        raise UsageError(f"this needs data, but there are no examples: set data to {FORMS}")
     return found
 
 

@@ -23,7 +23,8 @@ def explain_zeros(net: nn.Module, scores: Mapping[str, Tensor], rate: Rate) -> N
         return
     parameters = name_parameters(net)
     if name in parameters and not parameters[name].count_nonzero():
-        raise UsageError(f"all scores of {name!r} are zero because its weights are: initialise or set skip={name!r}")
+        advice = f"initialise it, or set skip={name!r}"
+        raise UsageError(f"all scores of {name!r} are zero because its weights are zero: {advice}")
     for other, parameter in sorted(parameters.items(), key=lambda item: item[0].endswith("bias")):  # seldom at fault
         if parameter.numel() and parameter.is_floating_point() and not parameter.count_nonzero():
             with lend_copies(net, [other]):

@@ -51,7 +51,7 @@ def locate_kept(paper: str, scale: Scale) -> Path:
     return Path(load_paper(paper).__path__[0]) / "published" / f"{scale}-values.json.gz"
 
 
-def read_kept(paper: str, scale: Scale) -> dict[str, KeptRun]:
+def read_kept_runs(paper: str, scale: Scale) -> dict[str, KeptRun]:
     """The kept runs of a paper at a scale, by name; none if there is no such file."""
     path = locate_kept(paper, scale)
     try:
@@ -63,7 +63,7 @@ def read_kept(paper: str, scale: Scale) -> dict[str, KeptRun]:
         raise StoreError(f"{path} is damaged; install prunefield again, or remove it and run `make publish`") from None
 
 
-def write_kept(paper: str, scale: Scale, runs: Mapping[str, KeptRun]) -> Path:
+def write_kept_runs(paper: str, scale: Scale, runs: Mapping[str, KeptRun]) -> Path:
     """Writes the file; the same runs give the same bytes."""
     path = locate_kept(paper, scale)
     table = KeptFile(runs=dict(sorted(runs.items()))).model_dump()
@@ -88,5 +88,5 @@ def keep_runs(store: Store, items: Iterable[Item], scale: Scale) -> dict[str, Ke
 
 def list_unkept(item: Item, scale: Scale) -> list[Run]:
     """The runs of an item that have to be computed although others are kept, with those that they need."""
-    kept = read_kept(item.kind().partition("/")[0], item.own_scale(scale)) if item.from_values else {}
+    kept = read_kept_runs(item.kind().partition("/")[0], item.own_scale(scale)) if item.from_values else {}
     return order_runs(run for run in order_runs(item.plan(scale)) if run.folder not in kept)

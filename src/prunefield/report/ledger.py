@@ -31,10 +31,6 @@ class Row:
     verdict: Verdict
     null: Verdict | None
 
-    @property
-    def null_outcome(self) -> str:
-        return explain_null(self.null.status) if self.null else "–"
-
     def as_json(self) -> dict[str, Any]:
         claim = {key: getattr(self.claim, key) for key in ("text", "where", "expected", "decided_at", "highlight")}
         null = None if self.null is None else asdict(self.null)

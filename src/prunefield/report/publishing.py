@@ -15,7 +15,7 @@ from prunefield.core.files import make_folder, write_whole
 from prunefield.lab.execution import order_runs
 from prunefield.lab.store import Store
 from prunefield.papers import Item, Scale, Status
-from prunefield.report.kept import VERSIONS, KeptRun, keep_runs, read_kept, write_kept
+from prunefield.report.kept import VERSIONS, KeptRun, keep_runs, read_kept_runs, write_kept_runs
 from prunefield.report.ledger import Finding, find_items, load_paper, read_finding
 
 
@@ -88,10 +88,10 @@ def publish(store: Store, chosen: Sequence[Item], scale: Scale) -> list[Path]:
         before, entries, known = read_published(paper, scale), [], find_items([paper])
         own = [item for item in known if scale in item.scales]  # the results of others are those of a smaller scale
         lasting = {run.folder for item in own if item.from_values for run in order_runs(item.plan(scale))}
-        runs = {name: run for name, run in read_kept(paper, scale).items() if name in lasting}
+        runs = {name: run for name, run in read_kept_runs(paper, scale).items() if name in lasting}
         runs |= keep_runs(store, [item for item in own if item in chosen and item.from_values], scale)
         if runs:
-            files.append(write_kept(paper, scale, runs))
+            files.append(write_kept_runs(paper, scale, runs))
         for item in own:
             entry = _make_entry(store, item, scale, runs) if item in chosen else None
             entries.append(entry or before.get(item.kind()))

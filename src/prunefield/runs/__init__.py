@@ -7,20 +7,32 @@ all that the run needs to continue from there, so that it can be stopped and res
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from prunefield.core import seeds
+from prunefield.core.display import Displayed
+from prunefield.core.errors import UsageError
+from prunefield.core.figures import BLUE
 from prunefield.core.plugin import Plugin
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
 Value = str | int | float | bool | None
+PANELS = 4  # values of a result that are drawn
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Record:
-    """One row of what a run found: plain values, and tensors by name."""
+    """One row of what a run found: plain values, and tensors by name.
+
+    >>> Record({"step": 3, "loss": 0.25}, {"weights": torch.zeros(8, 40)})
+    Record(step=3, loss=0.25, weights: (8, 40))
+    """
 
     values: dict[str, Value]
     tensors: dict[str, Tensor] = field(default_factory=dict)
@@ -28,10 +40,18 @@ class Record:
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
 
+    def __repr__(self) -> str:
+        tensors = [f"{name}: {tuple(tensor.shape)}" for name, tensor in self.tensors.items()]
+        return f"Record({', '.join([*(f'{key}={value!r:.60}' for key, value in self.values.items()), *tensors])})"
 
-@dataclass(frozen=True)
-class Result:
-    """A finished run, as read from the store. `digest` is a hash of all its results."""
+
+@dataclass(frozen=True, repr=False)
+class Result(Displayed):
+    """A finished run, as read from the store. `digest` is a hash of all its results.
+
+    >>> Result([Record({"step": 0, "loss": 0.5}), Record({"step": 1, "loss": 0.25})])
+    <Result: 2 records of step, loss>
+    """
 
     records: list[Record]
     digest: str = ""
@@ -40,6 +60,29 @@ class Result:
     def values(self) -> list[dict[str, Value]]:
         """The records without their tensors."""
         return [record.values for record in self.records]
+
+    @property
+    def title(self) -> str:
+        names = dict.fromkeys(name for record in self.records for name in (*record.values, *record.tensors))
+        number = f"{len(self.records)} record{'s' * (len(self.records) != 1)}"
+        return f"{number} of {', '.join(names)}" if names else number
+
+    def frame(self) -> "DataFrame":
+        """One row per record, without the tensors."""
+        from pandas import DataFrame
+
+        return DataFrame(self.values)
+
+    def draw(self, figure: "Figure") -> None:
+        """The numbers that were recorded, one panel each, against the first that grows from record to record."""
+        table: Any = self.frame().select_dtypes("number")
+        x = next((name for name in table if table[name].is_unique and table[name].is_monotonic_increasing), None)
+        panels = [name for name in table if name != x][:PANELS]
+        if not panels:
+            raise UsageError(f"nothing to plot: {self.title}")
+        for axes, name in zip(figure.subplots(1, len(panels), squeeze=False).flat, panels, strict=True):
+            axes.plot(table.index if x is None else table[x], table[name], ".-", color=BLUE)
+            axes.set(xlabel="record" if x is None else x, ylabel=name)
 
 
 class State:

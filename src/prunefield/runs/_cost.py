@@ -14,7 +14,7 @@ from prunefield.training.recipe import Recipe
 FLOP, OUTPUT, TENSOR, WEIGHT = 5.6e-11, 9e-9, 1.2e-4, 3e-9
 
 
-class Size(NamedTuple):
+class NetworkSize(NamedTuple):
     """Operations and outputs of one forward pass of one image, weights, and the tensors that they are in."""
 
     operations: int
@@ -23,18 +23,18 @@ class Size(NamedTuple):
     tensors: int
 
 
-def measure_network(net: Network, shape: tuple[int, ...], classes: int) -> Size:
+def measure_network(net: Network, shape: tuple[int, ...], classes: int) -> NetworkSize:
     """The size of a network, without its numbers."""
     return _measure_network(json.dumps(net.settings()), shape, classes)
 
 
 @lru_cache(maxsize=64)
-def _measure_network(settings: str, shape: tuple[int, ...], classes: int) -> Size:
+def _measure_network(settings: str, shape: tuple[int, ...], classes: int) -> NetworkSize:
     outline = Network.parse(json.loads(settings)).outline(shape, classes)
     flops = count_flops(outline, torch.zeros(1, *shape, device="meta"))
     outputs = sum(count // (2 * outline.get_parameter(name)[0].numel()) for name, count in flops.items())
     sizes = [weight.numel() for weight in outline.parameters()]
-    return Size(sum(flops.values()), outputs, sum(sizes), len(sizes))
+    return NetworkSize(sum(flops.values()), outputs, sum(sizes), len(sizes))
 
 
 def estimate_pass(net: Network, shape: tuple[int, ...], classes: int) -> float:

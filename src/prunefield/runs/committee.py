@@ -16,7 +16,7 @@ from prunefield.runs import Record, Run, State
 from prunefield.runs.neuron import DTYPES, name_stream
 from prunefield.tasks import Discrimination
 from prunefield.training.committee import Activation, compute_gradient
-from prunefield.training.committee import Committee as Nets
+from prunefield.training.committee import CommitteeNets as Nets
 from prunefield.training.symmetry import average_translates, translate_fields
 
 
@@ -49,13 +49,13 @@ class Committee(Run):
     # These two came later: ids of runs without them stay as they are.
     symmetric: bool = Field(
         default=False,
-        description="take all translates and both signs of each example",
+        description="extend each batch by all translates and both signs of every example",
         exclude_if=lambda value: not value,
     )
     stream: int = Field(
         default=0,
         ge=0,
-        description="which of many streams of data; the initial weights are those of the seed in any case",
+        description="number of the data stream; the initial weights depend on the seed alone",
         exclude_if=lambda value: not value,
     )
 

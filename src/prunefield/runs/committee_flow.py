@@ -31,7 +31,7 @@ class CommitteeFlow(Run):
     inits: int = Field(default=1, ge=1, description="number of networks integrated in parallel")
     hidden: int = Field(default=4, ge=1, description="number of hidden units K of each network")
     init_scale: float = Field(default=1e-3, gt=0, description="variance of the initial weights: init_scale·2/(N+K)")
-    together: bool = Field(default=True, description="units of a network learn together; otherwise each of them alone")
+    together: bool = Field(default=True, description="let the units of a network interact; otherwise each learns alone")
     time: float = Field(default=400.0, gt=0, description="end time, in units of steps × learning rate")
     tolerance: float = Field(default=1e-6, gt=0, le=1e-2, description="relative error allowed per step")
 

@@ -37,7 +37,7 @@ class Components(Run):
             )
         if len(self.task.shape) != 3:
             raise UsageError(
-                f"components are of images (channels, height, width), not of inputs of shape {self.task.shape}"
+                f"components need a task of images (channels, height, width), not inputs of shape {self.task.shape}"
             )
         return self
 

@@ -31,9 +31,9 @@ class Conditioning(Run):
     @model_validator(mode="after")
     def _check_task(self) -> "Conditioning":
         if not isinstance(self.task, Nlgp | Kur | Ising):
-            raise UsageError(f"the gaps are known for nlgp, kur and ising (got {self.task.kind()})")
+            raise UsageError(f"conditioning is implemented for the tasks nlgp, kur and ising (got {self.task.kind()})")
         if isinstance(self.task, Ising) and self.task.size > SPINS:
-            raise UsageError(f"all states of the spins are enumerated: size must be at most {SPINS}")
+            raise UsageError(f"size must be at most {SPINS} for ising, as all states of the spins are enumerated")
         if max(self.distances) > self.task.size // 2:
             raise UsageError(f"distances must be at most half the ring, {self.task.size // 2}")
         return self

@@ -36,7 +36,7 @@ class Flow(Run):
     init_scale: float = Field(default=1e-3, gt=0, description="variance of the initial weights: init_scale·2/(N+1)")
     amplifier: Literal["exact", "cubic", "linear", "gaussian"] = Field(
         default="exact",
-        description="φ itself, its third-order expansion, φ(1)·a, which is exact for elliptical data, or √(2/π)·a",
+        description="the amplifier: φ itself, its cubic expansion, φ(1)·a (exact for elliptical data), or √(2/π)·a",
     )
     time: float = Field(default=100.0, gt=0, description="end time, in units of steps × learning rate")
     record_every: float = Field(default=2.5, gt=0, description="time between records")

@@ -22,7 +22,7 @@ class Gabors(Run):
     channels summed and their mean subtracted: `units` with any variance; `selectivity` and `explained`, means over them
     of the orientation selectivity and of the share of variance that the fit explains; `frequency`, the median in cycles
     per pixel. Tensors, one entry per unit: selectivity, preferred orientation (`preferred`) and the parameters of the
-    fit as in `measures.gabor.Gabors`; NaN where a field is flat.
+    fit as in `measures.gabor.GaborFits`; NaN where a field is flat.
     """
 
     of: Annotated[Imp, Nested()] = Field(description="the imp run whose receptive fields are fitted")

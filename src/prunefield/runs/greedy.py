@@ -35,12 +35,14 @@ class Greedy(Run):
     `widths`. Tensor: the mask, packed.
     """
 
-    of: Annotated[Imp, Nested()] = Field(description="the imp run whose rewind point and counts are taken")
+    of: Annotated[Imp, Nested()] = Field(
+        description="the imp run that gives the rewind point and the number of weights to keep"
+    )
     goal: Goal = Field(default="kurtosis", description="the quantity to increase")
     scored: int = Field(default=500, ge=4, description="training images of each class to score with")
     parts: int = Field(default=1, ge=1, description="scoring passes per round; more of them make the search greedier")
     per_class: int = Field(default=50, ge=4, description="held-out images of each class to measure with")
-    top: int = Field(default=120, ge=1, description="number of most connected units in the mean width")
+    top: int = Field(default=120, ge=1, description="number of most connected units over which the width is averaged")
 
     def seconds(self) -> float:
         # Measured: a scoring as in `cavity`, a fit of widths as in `widths`, and products for the kurtosis.

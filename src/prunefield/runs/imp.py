@@ -83,7 +83,7 @@ class Imp(Run):
         default=0.75,
         ge=0,
         le=1,
-        description="density up to which a large layer is trained without its pruned weights (equal up to rounding)",
+        description="at or below this density, large layers train without their pruned weights (equal up to rounding)",
     )
     seed: int = Field(default=0, ge=0, description="seed of weights and images")
 

@@ -43,13 +43,13 @@ class Neuron(Run):
     # These two came later: ids of runs without them stay as they are.
     symmetric: bool = Field(
         default=False,
-        description="take all translates and both signs of each example",
+        description="extend each batch by all translates and both signs of every example",
         exclude_if=lambda value: not value,
     )
     stream: int = Field(
         default=0,
         ge=0,
-        description="which of many streams of data; the initial weights are those of the seed in any case",
+        description="number of the data stream; the initial weights depend on the seed alone",
         exclude_if=lambda value: not value,
     )
 

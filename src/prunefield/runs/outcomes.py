@@ -27,7 +27,7 @@ class Outcomes(Run):
     dimension: int = Field(default=4, ge=1, description="number of weights d")
     examples: int = Field(default=3, ge=1, description="number of examples n")
     kept: int = Field(default=2, ge=1, description="number of draws s of Algorithm 1")
-    tau: float = Field(default=0.0, ge=0, description="distance of the trained weights: Δ ~ τ·N(0, I)")
+    tau: float = Field(default=0.0, ge=0, description="how far training moves the weights: Δ ~ τ·N(0, I)")
     fresh: bool = Field(
         default=False, description="make the mask from inputs other than those on which the error is measured"
     )

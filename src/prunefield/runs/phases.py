@@ -26,8 +26,12 @@ class Phases(Run):
     sites; its tensor `weights` (N,) is the field of the first initialisation.
     """
 
-    laws: Laws = Field(default="nlgp", description="the laws: nlgp (excess below 0) or kur (above −1.2)")
-    excesses: tuple[float, ...] = Field(default=(-1.9, -1.0, -0.1), min_length=1, description="values of κ − 3")
+    laws: Laws = Field(
+        default="nlgp", description="the family of data: nlgp (excess kurtosis below 0) or kur (above −1.2)"
+    )
+    excesses: tuple[float, ...] = Field(
+        default=(-1.9, -1.0, -0.1), min_length=1, description="values of the excess kurtosis κ − 3"
+    )
     ratios: tuple[Annotated[float, Field(gt=1)], ...] = Field(
         default=(1.5, 3.0), min_length=1, description="ratios of the two lengthscales"
     )
@@ -80,5 +84,5 @@ def find_parameter(laws: Laws, excess: float) -> float:
     low, high = LIMITS[laws]
     if differ(low) < 0 or differ(high) > 0:
         least, most = (differ(end) + excess for end in (high, low))
-        raise UsageError(f"{laws} has no law of the excess kurtosis {excess:g}; it goes from {least:.3f} to {most:.3f}")
+        raise UsageError(f"{laws} cannot have the excess kurtosis {excess:g}; it can be {least:.3f} to {most:.3f}")
     return float(f"{brentq(differ, low, high, xtol=1e-12):.6g}")

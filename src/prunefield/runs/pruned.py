@@ -25,7 +25,7 @@ from prunefield.runs.tickets import Tickets, count_examples
 from prunefield.scores import Score, find_prunable
 from prunefield.scores.magnitude import Magnitude
 from prunefield.tasks import Batch, Synthetic, Task
-from prunefield.training.examples import Examples, hold_out
+from prunefield.training.examples import TrainingExamples, hold_out
 from prunefield.training.recipe import Recipe
 from prunefield.training.steps import measure_accuracy
 
@@ -51,7 +51,7 @@ class Pruned(Run):
         default=None, description="the data that the score sees [default: the images that the net is trained on]"
     )
     examples: int = Field(
-        default=256, ge=1, description="number of examples that the score sees (always 1 of the tasks chi and ones)"
+        default=256, ge=1, description="number of examples that the score sees (always 1 for the tasks chi and ones)"
     )
     iterations: int = Field(default=1, ge=1, description="number of score-and-prune iterations")
     schedule: Schedule = Field(default="exponential", description="schedule of the intermediate densities")
@@ -62,7 +62,7 @@ class Pruned(Run):
     reduce: Reduction | None = Field(default=None, description="how signed scores become sampling probabilities")
     shuffle: bool = Field(
         default=False,
-        description="then shuffle the mask within each layer: only the number of weights in each layer remains",
+        description="finally shuffle the mask within each layer, so that only the number kept in each layer remains",
         exclude_if=lambda value: not value,  # it came later: ids of runs without it stay as they are
     )
     of: Annotated[Tickets, Nested()] | None = Field(default=None, description="the iterative pruning run to start from")
@@ -102,7 +102,7 @@ class Pruned(Run):
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         net = self.net.build(self.task.shape, self.task.classes, generator=seeds.generator(self.seed, "init"))
-        examples, place = Examples.of(self.task, self.images, self.seed), state.values
+        examples, place = TrainingExamples.of(self.task, self.images, self.seed), state.values
         found, record = (None, None) if "step" in place else self._choose(state, net, examples)
         kept = {
             name: state.tensor(f"mask:{name}", lambda name=name: _part(found, name))
@@ -125,7 +125,7 @@ class Pruned(Run):
             test = hold_out(self.task, self.held_out, self.seed) if step == total else None
             yield Record({"epoch": step // each, "loss": mean, "accuracy": test and measure_accuracy(net, test)})
 
-    def _choose(self, state: State, net: nn.Module, examples: Examples) -> tuple[Mask, Record]:
+    def _choose(self, state: State, net: nn.Module, examples: TrainingExamples) -> tuple[Mask, Record]:
         """The mask and its record; the net gets the weights with which its training begins."""
         first = {name: weight.detach().clone() for name, weight in find_prunable(net).items()}
         old, last = None, {}
@@ -148,7 +148,7 @@ class Pruned(Run):
             net.load_state_dict({key: last[f"start:{key}"] for key in net.state_dict()})
         return mask, self._record(net, mask, first, scores, len(topped_up))
 
-    def _inputs(self, examples: Examples) -> Callable[[], Sequence[Batch]]:
+    def _inputs(self, examples: TrainingExamples) -> Callable[[], Sequence[Batch]]:
         """New inputs for each iteration."""
         stream, task = seeds.generator(self.seed, "inputs"), self.inputs
 
@@ -163,7 +163,7 @@ class Pruned(Run):
         """The number of examples that the score sees."""
         return 1 if isinstance(self.inputs, Synthetic) and self.inputs.single else self.examples
 
-    def _scores(self, net: nn.Module, examples: Examples) -> dict[str, Tensor]:
+    def _scores(self, net: nn.Module, examples: TrainingExamples) -> dict[str, Tensor]:
         """The scores before anything is pruned."""
         return self.score(net, self._inputs(examples)(), generator=seeds.generator(self.seed, "shown scores"))
 

@@ -29,7 +29,7 @@ class Sketch(Run):
     dimension: int = Field(default=100, ge=2, description="number of weights d")
     examples: int = Field(default=128, ge=1, description="number of examples n")
     kept: int = Field(default=1, ge=1, description="number of draws s of Algorithm 1")
-    tau: float = Field(default=1.0, ge=0, description="distance of the trained weights: Δ ~ τ·N(0, I)")
+    tau: float = Field(default=1.0, ge=0, description="how far training moves the weights: Δ ~ τ·N(0, I)")
     draws: int = Field(default=400, ge=1, description="number of weight pairs to draw")
     seed: int = Field(default=0, ge=0, description="seed of the weights")
 

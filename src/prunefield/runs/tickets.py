@@ -17,7 +17,7 @@ from prunefield.runs._cost import estimate_training as train_seconds
 from prunefield.runs._rewinding import Rewinding, pack_mask
 from prunefield.scores import find_prunable
 from prunefield.tasks import Task, is_finite
-from prunefield.training.examples import Examples, hold_out
+from prunefield.training.examples import TrainingExamples, hold_out
 from prunefield.training.recipe import Recipe
 from prunefield.training.steps import measure_accuracy
 
@@ -60,7 +60,10 @@ class Tickets(Run):
         return 0.5 + self.levels * (each + self.held_out * estimate_pass(self.net, shape, classes) / 3)
 
     def __call__(self, state: State) -> Iterator[Record | None]:
-        examples, test = Examples.of(self.task, self.images, self.seed), hold_out(self.task, self.held_out, self.seed)
+        examples, test = (
+            TrainingExamples.of(self.task, self.images, self.seed),
+            hold_out(self.task, self.held_out, self.seed),
+        )
         total, place = self.recipe.steps(len(examples.y)), state.values
         if self.rewind and self.rewind >= total:
             raise UsageError(f"rewind ({self.rewind}) must be less than the steps ({total})")

@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor
 
 from prunefield.core.plugin import Nested
-from prunefield.measures.widths import Fit, bound_widths, measure_widths
+from prunefield.measures.widths import WidthFit, bound_widths, measure_widths
 from prunefield.runs import Record, Run, State
 from prunefield.runs.imp import METHODS, Imp, read_masks
 
@@ -51,7 +51,7 @@ class Widths(Run):
                 yield Record({"method": method, "round": n, "differ": differ, **values}, tensors)
 
 
-def summarise_widths(fields: Tensor, fit: Fit, top: int, least: int) -> tuple[dict, dict[str, Tensor]]:
+def summarise_widths(fields: Tensor, fit: WidthFit, top: int, least: int) -> tuple[dict, dict[str, Tensor]]:
     """The averages of one set of masks (units, channels, height, width)."""
     kept = fields.flatten(1).sum(1)
     narrow, wide = bound_widths(fields.shape[-2:])

@@ -40,7 +40,9 @@ class Grasp(Score):
     loss: LossName = Field(default="cross-entropy", description="the loss L")
     temperature: float = Field(default=200.0, gt=0, description="T, by which the outputs are divided")
     parts: int = Field(
-        default=2, ge=1, description="number of parts of a batch in eval mode: more take less memory and longer"
+        default=2,
+        ge=1,
+        description="number of parts into which a batch is split in eval mode: more need less memory and more time",
     )
 
     def __call__(

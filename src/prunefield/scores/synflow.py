@@ -42,9 +42,13 @@ class Synflow(Score):
 
     iterations: ClassVar[int] = 100
     mode: Mode = Field(default="eval", description="batch norms with running statistics (eval) or as identity (train)")
-    inputs: Literal["ones", "batch"] = Field(default="ones", description="one input of ones, or those of the batches")
+    inputs: Literal["ones", "batch"] = Field(
+        default="ones", description="score with one input of ones, or with the batches given"
+    )
     shape: tuple[int, ...] = Field(default=(), description="shape of one input; by default that of the first batch")
-    double: bool = Field(default=False, description="always compute in double precision; else where float32 overflows")
+    double: bool = Field(
+        default=False, description="always use double precision; otherwise only where float32 overflows"
+    )
 
     @property
     def needs(self) -> Needs:

@@ -25,7 +25,7 @@ from prunefield.modules.calls import (
 from prunefield.modules.naming import unwrap_module
 from prunefield.scores import Score
 from prunefield.tasks import Batch
-from prunefield.training.examples import Examples
+from prunefield.training.examples import TrainingExamples
 from prunefield.training.recipe import Recipe
 
 
@@ -65,7 +65,7 @@ class TrainedMagnitude(Score):
         if not own and y is None:
             raise UsageError("trained-magnitude needs labels for its training: give pairs (inputs, labels)")
         x = whole.given if own else whole.inputs
-        examples = Examples(x, torch.arange(count_in_batch(whole)) if own else y)
+        examples = TrainingExamples(x, torch.arange(count_in_batch(whole)) if own else y)
         with keep_streams([first.device] if first.device.type == "cuda" else []), torch.enable_grad():
             seed_streams(seed)  # dropout draws from the global streams
             twin = _copy_network(unwrap_module(net))

@@ -2,8 +2,10 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple, TypeGuard
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from numbers import Integral
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeGuard
 
 import torch
 from pydantic import Field
@@ -31,6 +33,11 @@ class Task(Plugin):
 
     family: ClassVar[str] = "tasks"
     provenance: ClassVar[Literal["made here", "your own files", "published"]] = "made here"
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        for name in {"sample", "held_out"} & vars(cls).keys():
+            setattr(cls, name, _check_count(vars(cls)[name]))
 
     if TYPE_CHECKING:  # every task has both, as a property or as a setting, which could not replace a property
 
@@ -63,6 +70,18 @@ class Task(Plugin):
         return self.sample(n, generator=generator)
 
 
+def _check_count(draw: Callable[..., Batch]) -> Callable[..., Batch]:
+    """The method, which refuses a number of examples that is not one, whoever has written it."""
+
+    @wraps(draw)
+    def checked(task: Task, n: int, **options: Any) -> Batch:
+        if not isinstance(n, Integral) or n < 0:
+            raise UsageError(f"the number of examples must be a whole number and not negative (got {n!r:.100})")
+        return draw(task, n, **options)
+
+    return checked
+
+
 class Finite(Task):
     """A task with a fixed number of training and test examples."""
 
@@ -86,6 +105,15 @@ class Finite(Task):
     def draw_classes(self, n: int, *, generator: torch.Generator, training: bool) -> Iterator[Tensor]:
         """`n` inputs of each class of an endless stream, class by class."""
         raise NotImplementedError
+
+    def cut_to_limit(self, labels: Tensor) -> Tensor:
+        """The labels of all training examples up to `limit`, which must not ask for more than there are."""
+        if self.limit is not None and self.limit > len(labels):
+            raise UsageError(
+                f"{self.kind()} has {len(labels):,} training examples, but limit is {self.limit:,}; "
+                "choose a smaller limit, or none for all of them"
+            )
+        return labels[: self.limit]
 
     def sample(self, n: int, *, generator: torch.Generator) -> Batch:
         """`n` training examples, drawn with replacement."""

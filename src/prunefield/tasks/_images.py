@@ -60,7 +60,7 @@ class Images(Finite):
 
     def labels(self, *, training: bool) -> Tensor:
         found = _read_labels(self._shelf, "train" if training else "test")
-        return found[: self.limit] if training else found
+        return self.cut_to_limit(found) if training else found
 
     def take(self, rows: Tensor, *, training: bool) -> Tensor:
         mean, deviation = self._moments

@@ -25,7 +25,9 @@ class Latent(Discrimination):
         steps = zip((0.0, *self.lengthscales), self.lengthscales, strict=False)
         if not all(short < long for short, long in steps):
             got = ", ".join(f"{lengthscale:g}" for lengthscale in self.lengthscales)
-            raise UsageError(f"lengthscales must be 0 < ξ0 < ξ1 < …: class 1 is longer than class 0 (got {got})")
+            raise UsageError(
+                f"lengthscales must be 0 < ξ0 < ξ1 < …: class 1 has a longer lengthscale than class 0 (got {got})"
+            )
         _stack_roots(self.size, self.lengthscales)
         return self
 

@@ -93,7 +93,7 @@ class Clone(Task):
         return x.mul_(unit).add_(black)
 
 
-class Fit(NamedTuple):
+class CloneFit(NamedTuple):
     """What `draw` needs, in grey levels.
 
     `factor`: A·√((1−λ)/(n−1)), with the mean as an additional last row, (classes, channels, n + 1, pixels). `noise`:
@@ -107,7 +107,7 @@ class Fit(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def _fit_clone(clone: Clone) -> Fit:
+def _fit_clone(clone: Clone) -> CloneFit:
     """Fitted once per process for each setting."""
     task, n = clone.of, clone.per_class
     levels = task.levels
@@ -129,7 +129,7 @@ def _fit_clone(clone: Clone) -> Fit:
             centred = torch.linalg.qr(centred, mode="r").R
         torch.mul(centred, math.sqrt(1 - clone.shrinkage), out=factor[label, :, :-1])
     noise = (clone.shrinkage * variance + clone.jitter).sqrt()
-    return Fit(factor, noise.T, unit, black)
+    return CloneFit(factor, noise.T, unit, black)
 
 
 def _find_shape(clone: Clone) -> tuple[int, int, int]:

@@ -41,7 +41,7 @@ class Folder(Cropping, Own):
     grey: bool = Field(default=False, description="one channel instead of three")
     smallest: float = Field(default=0.25, gt=0, le=1, description="smallest crop, as a fraction of the shorter edge")
     label: Literal["folder", "photograph"] = Field(
-        default="folder", description="what the label of a crop says: the folder or the photograph that it is from"
+        default="folder", description="label of a crop: the folder or the photograph that it comes from"
     )
 
     @model_validator(mode="after")

@@ -34,7 +34,9 @@ class Ising(Discrimination):
         steps = zip(self.couplings, self.couplings[1:], strict=False)
         got = ", ".join(f"{coupling:g}" for coupling in self.couplings)
         if self.couplings[0] < 0 or not all(weak < strong for weak, strong in steps):
-            raise UsageError(f"couplings must be 0 ≤ J0 < J1 < …: class 1 is longer than class 0 (got {got})")
+            raise UsageError(
+                f"couplings must be 0 ≤ J0 < J1 < …: class 1 has a longer lengthscale than class 0 (got {got})"
+            )
         if self.couplings[-1] > 20:
             raise UsageError(f"couplings must be at most 20, beyond which all spins agree (got {got})")
         if self.sampler == "gibbs" and self.size % 2:

@@ -34,7 +34,7 @@ class Noise(Finite):
 
     def labels(self, *, training: bool) -> Tensor:
         found = self._set(training).y
-        return found[: self.limit] if training else found
+        return self.cut_to_limit(found) if training else found
 
     def take(self, rows: Tensor, *, training: bool) -> Tensor:
         return self._set(training).x[rows]

@@ -28,12 +28,6 @@ def compare_spectra(short: Tensor, long: Tensor) -> Tensor:
     return find_eigenvalues(short[0]) / find_eigenvalues(long[0])
 
 
-def separate_ratios(short: Tensor, long: Tensor) -> float:
-    """The smallest relative difference of two ratios; the condition of Proposition 3.3 holds if it is above 0."""
-    ordered = compare_spectra(short, long).sort().values
-    return float((ordered.diff() / ordered[1:]).min())
-
-
 def find_amplitudes(short: Tensor, long: Tensor, mean: float) -> Tensor:
     """For each frequency, the amplitude of the sinusoid that is a steady state, shape (N // 2 + 1,); `mean` is m =
     E|X|.

@@ -21,7 +21,7 @@ from prunefield.core.errors import RunError
 from prunefield.theory.fields import find_eigenvalues
 
 
-class Steady(NamedTuple):
+class SteadyState(NamedTuple):
     """A field at which the flow stands still, shape (…, N); `residual` is the largest |ẇ| left."""
 
     weights: Tensor
@@ -37,7 +37,7 @@ def find_steady(
     *,
     tolerance: float = 1e-10,
     limit: int = 100_000,
-) -> Steady:
+) -> SteadyState:
     """The stable steady state reached from `start`, shape (…, N), given the first rows of Σ₀ and Σ₁, (N,).
 
     Each step solves (1 + ½(Σ₀ + Σ₁))w′ = w + ½φ(Σ₁w/√(wᵀΣ₁w)): the linear part is implicit, so long steps are
@@ -60,6 +60,6 @@ def find_steady(
         driven = torch.fft.rfft(drive)
         residual = float(torch.fft.irfft(driven - drag * modes, n=size).abs().max()) / 2
         if residual <= tolerance:
-            return Steady(w, residual, step)
+            return SteadyState(w, residual, step)
         w = torch.fft.irfft((modes + driven / 2) / (1 + drag / 2), n=size)
     raise RunError(f"no steady state within {limit} steps: |ẇ| is still {residual:.2g}")

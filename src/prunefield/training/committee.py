@@ -9,7 +9,7 @@ from torch import Tensor
 Activation = Literal["relu", "sigmoid", "erf"]
 
 
-class Committee(NamedTuple):
+class CommitteeNets(NamedTuple):
     """Networks ŷ = (v·σ(Wx + b) + c)/K: W of shape (nets, K, N), b and v (nets, K), c (nets,).
 
     With v = 1 and c = 0 this is the soft committee machine, whose second layer is 1/K.
@@ -35,11 +35,11 @@ def apply_activation(before: Tensor, activation: Activation) -> tuple[Tensor, Te
     return torch.erf(before / math.sqrt(2)), math.sqrt(2 / math.pi) * torch.exp(-before.square() / 2)
 
 
-def compute_gradient(net: Committee, x: Tensor, y: Tensor, activation: Activation) -> tuple[Tensor, Committee]:
+def compute_gradient(net: CommitteeNets, x: Tensor, y: Tensor, activation: Activation) -> tuple[Tensor, CommitteeNets]:
     """The loss mean (ŷ−y)² of each net on the examples x (n, N), y (n,), shape (nets,), and its gradient.
 
     >>> one = torch.ones(1, 1, 1)
-    >>> net = Committee(one, 0 * one[0], one[0], 0 * one[0, 0])
+    >>> net = CommitteeNets(one, 0 * one[0], one[0], 0 * one[0, 0])
     >>> loss, slope = compute_gradient(net, torch.tensor([[2.0]]), torch.tensor([1.0]), "relu")  # (w·2 − 1)² at w = 1
     >>> loss.item(), slope.weights.item()
     (1.0, 4.0)
@@ -50,7 +50,7 @@ def compute_gradient(net: Committee, x: Tensor, y: Tensor, activation: Activatio
     error = ((after * net.outer).sum(-1) + net.offset) / hidden - y[:, None]
     back = error * (2 / (hidden * len(x)))
     inner = back[..., None] * slope * net.outer
-    gradient = Committee(
+    gradient = CommitteeNets(
         (inner.flatten(1).T @ x).view_as(net.weights),
         inner.sum(0),
         (back[..., None] * after).sum(0),

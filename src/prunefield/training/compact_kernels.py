@@ -43,12 +43,12 @@ def correlate_kept(*arrays: Any) -> None:
     compile_loop(_correlate_kept)(*arrays)
 
 
-def read_kept(*arrays: Any) -> None:
+def gather_kept(*arrays: Any) -> None:
     """values ← W at the kept places."""
     compile_loop(_read_kept)(*arrays)
 
 
-def write_kept(*arrays: Any) -> None:
+def scatter_kept(*arrays: Any) -> None:
     """W ← values at the kept places; the others stay as they are."""
     compile_loop(_write_kept)(*arrays)
 

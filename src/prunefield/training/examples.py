@@ -14,7 +14,7 @@ LARGEST = 2**26  # numbers that are kept in memory as float32, a quarter of a gi
 
 
 @dataclass(frozen=True)
-class Examples:
+class TrainingExamples:
     """Inputs `x` (a tensor, or several in a dict or tuple), labels `y`, and `black`, the value outside of an image.
 
     The examples of a large data set stay in its files: then `x` is None, and they are read on demand.

@@ -44,7 +44,9 @@ class Kept:
         flat = row * columns + places
         in_row = np.lexsort((block, row)) if len(ends) > 1 else slice(None)
         if (np.diff(flat[in_row]) <= 0).any():
-            raise UsageError("kept weights must be sorted by block of columns, row and column, and none may be twice")
+            raise UsageError(
+                "kept weights must be sorted by block of columns, row and column, and none may occur twice"
+            )
 
     @classmethod
     def of(cls, mask: Tensor) -> "Kept":
@@ -77,17 +79,17 @@ class Kept:
 
     def gather(self, weight: Tensor) -> Tensor:
         """The kept weights of a matrix."""
-        from prunefield.training.compact_kernels import read_kept
+        from prunefield.training.compact_kernels import gather_kept
 
         values = weight.new_empty(len(self.columns))
-        read_kept(*self._arrays(values), weight.detach().contiguous().numpy())
+        gather_kept(*self._arrays(values), weight.detach().contiguous().numpy())
         return values
 
     def scatter_(self, weight: Tensor, values: Tensor) -> None:
         """Writes kept weights into a matrix; the others stay as they are."""
-        from prunefield.training.compact_kernels import write_kept
+        from prunefield.training.compact_kernels import scatter_kept
 
-        write_kept(*self._arrays(values), weight.detach().numpy())
+        scatter_kept(*self._arrays(values), weight.detach().numpy())
 
     def _arrays(self, values: Tensor) -> tuple[np.ndarray, ...]:
         return values.detach().numpy(), self.columns.numpy(), self.ends.numpy()

@@ -16,7 +16,7 @@ from prunefield.core.errors import UsageError
 from prunefield.masks.mask import Mask
 from prunefield.tasks import Batch
 from prunefield.training.compact import BREAK_EVEN, hold_compact
-from prunefield.training.examples import Examples
+from prunefield.training.examples import TrainingExamples
 from prunefield.training.steps import check_loss
 
 Keep = Callable[[str, Callable[[], Tensor]], Tensor]  # as `State.tensor`
@@ -29,7 +29,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     order and the augmentation of a step come from streams that depend only on the seed, names and step.
     """
 
-    epochs: int = Field(default=160, ge=0, description="number of times each example is seen")
+    epochs: int = Field(default=160, ge=0, description="number of passes over the training examples")
     batch_size: int = Field(default=128, ge=2, description="maximum number of examples per step")
     optimizer: Literal["sgd", "adam"] = Field(default="sgd", description="the update rule")
     lr: float = Field(default=0.1, gt=0, description="initial learning rate")
@@ -49,12 +49,12 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         default=BREAK_EVEN,
         ge=0,
         le=1,
-        description="density up to which large linear layers are trained without their pruned weights",
+        description="at or below this density, large linear layers are trained without their pruned weights",
         exclude_if=lambda value: value == BREAK_EVEN,  # it came later: ids of runs without it stay as they are
     )
     channels_last: bool = Field(
         default=False,
-        description="put the channels of an image last in memory: faster convolutions, other rounding errors",
+        description="put the channels of an image last in memory: faster convolutions, slightly different rounding",
         exclude_if=lambda value: not value,
     )
 
@@ -103,7 +103,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     def train(
         self,
         net: nn.Module,
-        examples: Examples,
+        examples: TrainingExamples,
         *,
         mask: Mask,
         keep: Keep,
@@ -119,7 +119,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         buffers of `keep` hold the complete state. Until the last step is taken, large linear layers of at most the
         density `compact` are `CompactLinear`.
 
-        >>> examples = Examples(torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1]))
+        >>> examples = TrainingExamples(torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1]))
         >>> net, recipe = nn.Linear(1, 2), Recipe(epochs=30, milestones=(), pad=0, flip=False)
         >>> losses = [loss for _, loss in recipe.train(net, examples, mask=Mask({}), keep=lambda _, new: new(), seed=0)]
         >>> losses[-1] < losses[0]
@@ -135,7 +135,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     def _take_steps(
         self,
         net: nn.Module,
-        examples: Examples,
+        examples: TrainingExamples,
         mask: Mask,
         keep: Keep,
         seed: int,

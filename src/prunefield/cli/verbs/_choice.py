@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from prunefield.core.errors import StoreError
 
 if TYPE_CHECKING:
-    from prunefield.lab.store import Folder, Store
+    from prunefield.lab.store import RunFolder, Store
 
 
-def choose_runs(args: Namespace, store: "Store") -> "list[Folder]":
+def choose_runs(args: Namespace, store: "Store") -> "list[RunFolder]":
     """The runs by name, of items or of a study, by default all; and all that they need, as far as it is stored."""
     names: set[str] = {store.match(name).name for name in args.names}
     if args.item:
@@ -36,7 +36,7 @@ def choose_runs(args: Namespace, store: "Store") -> "list[Folder]":
     return [store[name] for name in sorted(names)]
 
 
-def _read_settings(folder: "Folder") -> dict[str, Any]:
+def _read_settings(folder: "RunFolder") -> dict[str, Any]:
     try:
         return folder.table("settings")
     except StoreError:  # damaged: refused when it is packed

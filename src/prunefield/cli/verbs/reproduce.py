@@ -25,7 +25,7 @@ EXAMPLES = {
     "prunefield reproduce redman2025/fig4 --scale laptop": "one item with settings that decide its claims",
     "prunefield reproduce --report": "and write the page",
     "prunefield reproduce --scale paper --dry-run": "what it would take",
-    "prunefield reproduce redman2025/fig4 --from fig4.zip": "from somebody's results, after checking them",
+    "prunefield reproduce redman2025/fig4 --from fig4.zip": "from a colleague's results, after checking them",
 }
 FEW = 12  # claims whose ledger is printed
 PUBLISHED = {"same": "as published", "differs": "with another result than published"}

@@ -14,13 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prunefield.cli.options import RUN_COLUMNS, add_store, describe_run, old_store, print_json, show_run_table
-from prunefield.cli.verbs._exchange import PACK, merge_runs, pack_runs, unpack_runs
+from prunefield.cli.options import RUN_COLUMNS, add_store, make_run_cells, old_store, print_json, show_run_table
+from prunefield.cli.verbs._exchange import PACK, merge_runs, pack_runs, unpack_into_store
 from prunefield.core.errors import StoreError, UsageError, show_line, unknown
 from prunefield.lab.listing import describe_runs
 
 if TYPE_CHECKING:
-    from prunefield.lab.store import Folder
+    from prunefield.lab.store import RunFolder
 
 MANY = 2_000  # runs; of more, a list has few columns, so that it stays quick
 
@@ -40,12 +40,14 @@ EXAMPLES = {
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("action", metavar="|".join([*ACTIONS, *EXCHANGE]), help="the action")
     parser.add_argument(
-        "names", nargs="*", metavar="RUN", help="the runs [default: all]; of unpack a file, of merge stores"
+        "names", nargs="*", metavar="RUN", help="names of runs [default: all]; for unpack a file, for merge the stores"
     )
     parser.add_argument("--damaged", action="store_true", help="only runs that `verify` finds damaged")
     parser.add_argument("--unfinished", action="store_true", help="only runs that were interrupted or failed")
     parser.add_argument("--all", action="store_true", help="with remove: all runs")
-    parser.add_argument("--long", action="store_true", help=f"with list: all columns even of more than {MANY:,} runs")
+    parser.add_argument(
+        "--long", action="store_true", help=f"with list: show all columns, even for more than {MANY:,} runs"
+    )
     parser.add_argument("--kind", metavar="KIND", help="only runs of this kind")
     parser.add_argument("--records", action="store_true", help="with table: one row per record instead of per run")
     parser.add_argument("--csv", metavar="FILE", help="with table: write CSV to this file, or to stdout if it is -")
@@ -79,7 +81,7 @@ def execute(args: Namespace) -> int:
     return ACTIONS[args.action](args, folders)
 
 
-def list_runs(args: Namespace, folders: "list[Folder]") -> int:
+def print_runs(args: Namespace, folders: "list[RunFolder]") -> int:
     """One line per run. Only the beginning of each is read, so damage is for `verify` to find."""
     rows = [_row(folder) for folder in folders]
     if len(folders) <= MANY or args.long:
@@ -88,7 +90,7 @@ def list_runs(args: Namespace, folders: "list[Folder]") -> int:
         print_json({"runs": rows})
         return 0
     if rows and "kind" in rows[0]:
-        cells = [(*describe_run(row), _show_status(row), _show_seconds(row)) for row in rows]
+        cells = [(*make_run_cells(row), _show_status(row), _show_seconds(row)) for row in rows]
         show_run_table((*RUN_COLUMNS, "status", "seconds"), cells)
         return 0
     names = [show_line(row["run"]) for row in rows]
@@ -107,7 +109,7 @@ def _show_seconds(row: dict[str, Any]) -> str:
     return "" if row["seconds"] is None else f"{row['seconds']:g}"
 
 
-def _row(folder: "Folder") -> dict[str, Any]:
+def _row(folder: "RunFolder") -> dict[str, Any]:
     status, made = folder.status, {}
     with suppress(StoreError):
         made = folder.table("made") if status == "done" else {}
@@ -117,7 +119,7 @@ def _row(folder: "Folder") -> dict[str, Any]:
     return row | ({"date": date[:16].replace("T", " ")} if isinstance(date, str) else {})
 
 
-def print_table(args: Namespace, folders: "list[Folder]") -> int:
+def print_table(args: Namespace, folders: "list[RunFolder]") -> int:
     """Settings and values of finished runs, as a table, CSV or JSON."""
     from prunefield.core.files import write_whole
     from prunefield.core.terminal import show_table
@@ -142,7 +144,7 @@ def print_table(args: Namespace, folders: "list[Folder]") -> int:
     return 0
 
 
-def show_runs(args: Namespace, folders: "list[Folder]") -> int:
+def show_runs(args: Namespace, folders: "list[RunFolder]") -> int:
     """Settings, records and what made them, always as JSON."""
     entries = []
     for folder in folders:
@@ -153,7 +155,7 @@ def show_runs(args: Namespace, folders: "list[Folder]") -> int:
     return 0
 
 
-def verify_runs(args: Namespace, folders: "list[Folder]") -> int:
+def verify_runs(args: Namespace, folders: "list[RunFolder]") -> int:
     """Compares every file of finished runs with its checksum."""
     problems = [(folder, problem) for folder in folders if folder.is_done for problem in folder.problems()]
     if args.json:
@@ -166,7 +168,7 @@ def verify_runs(args: Namespace, folders: "list[Folder]") -> int:
     return 1 if problems else 0
 
 
-def remove_runs(args: Namespace, folders: "list[Folder]") -> int:
+def remove_runs(args: Namespace, folders: "list[RunFolder]") -> int:
     """Deletes runs; a folder that is not a run is kept."""
     kept = [folder for folder in folders if folder.status == "foreign" and not args.names]
     removed = [folder for folder in folders if folder not in kept]
@@ -181,5 +183,5 @@ def remove_runs(args: Namespace, folders: "list[Folder]") -> int:
     return 0
 
 
-ACTIONS = {"list": list_runs, "table": print_table, "show": show_runs, "verify": verify_runs, "remove": remove_runs}
-EXCHANGE = {"pack": pack_runs, "unpack": unpack_runs, "merge": merge_runs}
+ACTIONS = {"list": print_runs, "table": print_table, "show": show_runs, "verify": verify_runs, "remove": remove_runs}
+EXCHANGE = {"pack": pack_runs, "unpack": unpack_into_store, "merge": merge_runs}

@@ -46,7 +46,7 @@ def unfold(result: Result, **known: object) -> Iterator[Row]:
             yield known | dict(zip(names, found, strict=True))
 
 
-def tabulate(results: Mapping[Run, Result]) -> Frame:
+def tabulate_cases(results: Mapping[Run, Result]) -> Frame:
     """One row per case of all `Outcomes`; `made` marks hand-made cases."""
 
     def describe(run: Outcomes, result: Result) -> Iterator[Row]:

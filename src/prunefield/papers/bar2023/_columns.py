@@ -53,7 +53,7 @@ DENSE_SEEDS = 2  # are enough for a gate
 
 
 @dataclass(frozen=True)
-class Setting:
+class TableSetting:
     """A network on a data set: the rows of a table that belong together.
 
     `family` is the network of the paper's tables whose claims it may decide; `stands_for` is the printed density that

@@ -6,7 +6,7 @@ from prunefield.networks import Network
 from prunefield.networks.resnet import Resnet
 from prunefield.networks.vgg import Vgg
 from prunefield.papers import Scale
-from prunefield.papers.bar2023._columns import Setting
+from prunefield.papers.bar2023._columns import TableSetting
 from prunefield.papers.bar2023._night import NIGHT, TINY_NIGHT
 from prunefield.runs.pruned import Pruned
 from prunefield.tasks import Task
@@ -26,15 +26,15 @@ def resnet(width: int, *stages: int) -> Network:
     return Resnet(width=width, stages=stages)
 
 
-def _paper(data: str, task: Task, name: str, net: Network, least: float, rewind: int = 0) -> Setting:
-    return Setting(data, name, task, net, Recipe(), (0.1, 0.05, 0.02), 3, rewind=rewind, family=name, least=least)
+def _paper(data: str, task: Task, name: str, net: Network, least: float, rewind: int = 0) -> TableSetting:
+    return TableSetting(data, name, task, net, Recipe(), (0.1, 0.05, 0.02), 3, rewind=rewind, family=name, least=least)
 
 
 VGG19, RESNET20 = Vgg(width=64), Resnet(width=16)
 TEN, HUNDRED = Cifar10(standardise="channel"), Cifar100(standardise="channel")
 TINY = TinyImagenet(standardise="channel")
-SMOKE = Setting(name="ResNet-8, width 4, 20 % kept", net=resnet(4, 1, 1, 1), **TOY)
-SETTINGS: dict[Scale, tuple[Setting, ...]] = {
+SMOKE = TableSetting(name="ResNet-8, width 4, 20 % kept", net=resnet(4, 1, 1, 1), **TOY)
+SETTINGS: dict[Scale, tuple[TableSetting, ...]] = {
     "smoke": (SMOKE,),
     "night": NIGHT,
     "paper": (
@@ -44,7 +44,7 @@ SETTINGS: dict[Scale, tuple[Setting, ...]] = {
         _paper("CIFAR-100", HUNDRED, "ResNet-20", RESNET20, 55, 6000),
     ),
 }
-TINY_SETTINGS: dict[Scale, tuple[Setting, ...]] = {
+TINY_SETTINGS: dict[Scale, tuple[TableSetting, ...]] = {
     "smoke": (replace(SMOKE, stands_for=0.05),),
     "night": TINY_NIGHT,
     "paper": (
@@ -54,7 +54,7 @@ TINY_SETTINGS: dict[Scale, tuple[Setting, ...]] = {
 }
 
 
-def places(columns: tuple[str, ...], *, tiny: bool = False) -> dict[Pruned, tuple[Setting, str]]:
+def places(columns: tuple[str, ...], *, tiny: bool = False) -> dict[Pruned, tuple[TableSetting, str]]:
     """Every run of some columns, at all scales, with where in the table it belongs."""
     settings = TINY_SETTINGS if tiny else SETTINGS
     found = [(setting, column) for part in settings.values() for setting in part for column in columns]

@@ -11,7 +11,7 @@ from prunefield.runs.linear_scores import LinearScores
 CASES: dict[Scale, int] = {"smoke": 8, "laptop": 100, "paper": 2000}
 
 
-def tabulate(results: Mapping[Run, Result]) -> Frame:
+def tabulate_models(results: Mapping[Run, Result]) -> Frame:
     """One row per model of all `LinearScores`."""
 
     def describe(run: LinearScores, result: Result) -> Iterator[Row]:

@@ -15,7 +15,7 @@ written; its accuracy was read afterwards.
 from typing import Any
 
 from prunefield.networks.resnet import Resnet
-from prunefield.papers.bar2023._columns import Setting
+from prunefield.papers.bar2023._columns import TableSetting
 from prunefield.runs.pruned import Pruned
 from prunefield.tasks.cifar10 import Cifar10
 from prunefield.tasks.tiny_imagenet import TinyImagenet
@@ -34,8 +34,8 @@ TEN = {"data": "CIFAR-10, 16 × 16", "task": Cifar10(side=16, limit=12_800, stan
 TEN |= {"recipe": SHORT, **SHARED}
 MANY = {"data": "Tiny-ImageNet, 16 × 16", "task": TinyImagenet(side=16, limit=25_600, standardise="channel")}
 MANY |= {"recipe": LONG, "least": 15.0, **SHARED}
-NIGHT = (Setting(densities=DENSITIES[:1], **TEN), Setting(densities=DENSITIES[1:], only=CORE, **TEN))
-TINY_NIGHT = (Setting(densities=TINY_DENSITIES, **MANY),)
+NIGHT = (TableSetting(densities=DENSITIES[:1], **TEN), TableSetting(densities=DENSITIES[1:], only=CORE, **TEN))
+TINY_NIGHT = (TableSetting(densities=TINY_DENSITIES, **MANY),)
 
 # What is executed first at the primary density: the gate with the primary comparison of Table 1, seed by seed; and so
 # on. None stands for the columns of the second density, and what is not listed comes last.
@@ -48,7 +48,7 @@ STAGES: tuple[tuple[str, ...] | None, ...] = (
 )
 
 
-def rank_run(setting: Setting, run: Pruned, column: str) -> tuple[int, int, int]:
+def rank_run(setting: TableSetting, run: Pruned, column: str) -> tuple[int, int, int]:
     """Where a run comes in the order of execution: by stage, then by seed, then as the stage lists its columns.
 
     Beyond its first seeds, what only the gate needs comes directly after the primary comparison.

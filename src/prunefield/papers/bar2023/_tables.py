@@ -69,7 +69,7 @@ class Table(Item):
                 "not in the paper" if pair.own else cls.where,
                 f"a mean difference over seeds above zero (primary comparison), not one within ±{MARGIN:g} points"
                 if pair.is_primary(density)
-                else "the same, corrected for the number of comparisons",
+                else "a mean difference over seeds above zero, corrected for the number of comparisons",
                 partial(judge_runs, comparisons=cls.comparisons, chosen=pair, family=family, density=density),
                 replace_rows(ours, by=same),
                 decided_at="night",

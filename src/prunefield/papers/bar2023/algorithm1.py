@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from prunefield.core.figures import draw_boxes
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, judge
-from prunefield.papers.bar2023._cases import EXACT, SMALL, outcome_cases, outcomes, tabulate
+from prunefield.papers.bar2023._cases import EXACT, SMALL, outcome_cases, outcomes, tabulate_cases
 from prunefield.runs import Result, Run
 
 
@@ -25,7 +25,7 @@ class Algorithm1(Item):
         return outcomes(scale)
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return tabulate(results)
+        return tabulate_cases(results)
 
     def ideal(self) -> Frame:
         """Two equally likely weights: moments as stated, alternatives with a tenth more error, 0/1 masks that lose

@@ -8,12 +8,12 @@ from pandas import DataFrame
 from prunefield.core.figures import draw_boxes
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, judge, rows
 from prunefield.papers._kit import BLACK, GREEN, VERMILION
-from prunefield.papers.bar2023._cases import EXACT, LADDER, SHAPES, SMALL, ladder, outcomes, tabulate
+from prunefield.papers.bar2023._cases import EXACT, LADDER, SHAPES, SMALL, ladder, outcomes, tabulate_cases
 from prunefield.runs import Result, Run
 from prunefield.runs.outcomes import Outcomes
 
 
-def drop_last_term(table: Frame) -> Frame:
+def drop_square(table: Frame) -> Frame:
     """The null: an error without a last term, neither ‖Xᵀw0‖ nor its square."""
     return table.assign(enumerated=table["bound"])
 
@@ -46,7 +46,7 @@ class Lemma4_1(Item):
         return [*outcomes(scale), *ones, *densities, *ladder(scale)]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return tabulate(results)
+        return tabulate_cases(results)
 
     def ideal(self) -> Frame:
         """(a² − b)/s, a = Σ_k ‖X_(k)‖|w0_k| and b = ‖Xᵀw0‖, everywhere: X = (1, 1)ᵀ, other given X, and drawn ones."""
@@ -63,7 +63,7 @@ class Lemma4_1(Item):
         "The error is (1/s)(Σ_k ‖X_(k)‖|w0_k|)² − (1/s)‖Xᵀw0‖",
         at="Lemma 4.1",
         expect="equal to the exact error, so never 12 where it is 0, and never negative",
-        null=drop_last_term,
+        null=drop_square,
     )
     def equal_for_made_inputs(table: Frame) -> Verdict:
         made = rows(table, made=True, examples=1)
@@ -75,10 +75,10 @@ class Lemma4_1(Item):
         return compare_formulas(made, f"{'; '.join(parts)}, with the square {squared}")
 
     @claim(
-        "The same for random inputs and weights",
+        "The formula also holds for random inputs and weights",
         at="Lemma 4.1",
         expect="equal to full enumeration",
-        null=drop_last_term,
+        null=drop_square,
     )
     def equal_for_drawn_inputs(table: Frame) -> Verdict:
         drawn = rows(table, made=False)

@@ -90,7 +90,9 @@ class Lemma4_2(Item):
         broken, unfixed = ((made["enumerated"] > made[name] * (1 + 1e-9)).sum() for name in ("printed", "corrected"))
         return judge_failures(broken, unfixed, "; ".join(parts), len(made))
 
-    @claim("The same for random weights in every dimension", at="Lemma 4.2", expect="0 % failures", null=swap)
+    @claim(
+        "The bound also holds for random weights, in every dimension", at="Lemma 4.2", expect="0 % failures", null=swap
+    )
     def holds_for_random_weights(table: Frame) -> Verdict:
         drawn, parts = rows(table, source="draws"), []
         for n, group in drawn.groupby("examples"):
@@ -101,7 +103,7 @@ class Lemma4_2(Item):
         seen = f"fails in {', '.join(parts)} for d={dimensions}; at d=100 the error is {ratio:.0f} × the printed bound"
         return judge_failures(drawn["failures"].sum(), drawn["corrected_failures"].sum(), seen, drawn["draws"].sum())
 
-    @claim("It holds for two weights", at="Lemma 4.2, d = 2", expect="0 failures", null=swap)
+    @claim("The bound holds for two weights", at="Lemma 4.2, d = 2", expect="0 failures", null=swap)
     def holds_for_two_weights(table: Frame) -> Verdict:
         failures, draws = rows(table, source="draws", dimension=2)[["failures", "draws"]].sum()
         return judge(failures == 0, f"{failures:.0f} failures in {draws:.0f} draws at d=2", draws)

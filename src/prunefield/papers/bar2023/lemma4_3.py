@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from prunefield.core.figures import draw_boxes
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, judge, rows
 from prunefield.papers._kit import BLACK, BLUE, VERMILION
-from prunefield.papers.bar2023._cases import EXACT, SMALL, ladder, outcome_cases, outcomes, support, tabulate
+from prunefield.papers.bar2023._cases import EXACT, SMALL, ladder, outcome_cases, outcomes, support, tabulate_cases
 from prunefield.runs import Result, Run
 
 
@@ -32,7 +32,7 @@ class Lemma4_3(Item):
         return [*outcomes(scale, tau=1.0, fresh=True), *support(), *ladder(scale, tau=1.0, fresh=True)]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return tabulate(results)
+        return tabulate_cases(results)
 
     def ideal(self) -> Frame:
         """An error of 3/s below the bound 4/s by ‖Xᵀw⋆‖²/s, hand-made cases included; the best mask has 1/s."""
@@ -53,7 +53,7 @@ class Lemma4_3(Item):
         return judge(broken == 0, seen, len(drawn))
 
     @claim(
-        "It is an equality after subtracting ‖Xᵀw⋆‖²/s",
+        "After subtracting ‖Xᵀw⋆‖²/s, the bound is an equality",
         at="Appendix B.2",
         expect="equal to full enumeration",
         null=use_best_bound,

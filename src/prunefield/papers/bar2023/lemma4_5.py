@@ -22,7 +22,7 @@ SENSES = {
 }
 
 
-def describe(run: Enumeration, result: Result) -> list[Row]:
+def tabulate_uniform_errors(run: Enumeration, result: Result) -> list[Row]:
     """The errors of the uniform masks and both sides of the lemma, for one pair of weights."""
     w0, w = (tensor(weights, dtype=float64) for weights in (run.start, run.end))
     d, s = len(w), run.kept
@@ -57,7 +57,7 @@ class Lemma4_5(Item):
         return [run for run in Theorem4_4().runs(scale) if isinstance(run, Enumeration)]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return gather(results, describe, Enumeration)
+        return gather(results, tabulate_uniform_errors, Enumeration)
 
     def ideal(self) -> Frame:
         """The three errors of uniform masks for d = 3 and ‖w⋆‖² = 1, each below d/s, which is also the expansion."""
@@ -80,7 +80,7 @@ class Lemma4_5(Item):
         return judge(broken == 0 and gap < 1e-8, seen, len(table))
 
     @claim(
-        "The same for every way of drawing the mask uniformly",
+        "The bound holds for every way of drawing the mask uniformly",
         at="Lemma 4.5",
         expect="no counterexample",
         null=divide_bound_by_dimension,

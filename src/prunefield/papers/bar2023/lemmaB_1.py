@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, judge, rows
-from prunefield.papers.bar2023._cases import EXACT, SMALL, outcome_cases, outcomes, support, tabulate
+from prunefield.papers.bar2023._cases import EXACT, SMALL, outcome_cases, outcomes, support, tabulate_cases
 from prunefield.runs import Result, Run
 
 
@@ -25,7 +25,7 @@ class LemmaB_1(Item):
         return [*outcomes(scale, tau=1.0), *support()]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return tabulate(results)
+        return tabulate_cases(results)
 
     def ideal(self) -> Frame:
         """No bias anywhere with the masks of Algorithm 1; 0/1 masks lose a third of a feature."""
@@ -38,7 +38,9 @@ class LemmaB_1(Item):
         note = "in the proof the first sum over t must end at s, not d"
         return judge(gap < EXACT, f"mean over all outcomes and Xᵀw⋆ agree to {gap:.0e}", len(drawn), note)
 
-    @claim("For all w⋆ ∈ ℝᵈ", at="Lemma B.1", expect="no bias", null=keep_without_rescaling)
+    @claim(
+        "Masked features are unbiased for all w⋆ ∈ ℝᵈ", at="Lemma B.1", expect="no bias", null=keep_without_rescaling
+    )
     def unbiased_for_all_weights(table: Frame) -> Verdict:
         made, drawn = (rows(table, made=made)["mean_gap"].max() for made in (True, False))
         cases = rows(table, made=True)

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, judge
-from prunefield.papers.bar2023._cases import EXACT, SMALL, outcome_cases, outcomes, tabulate
+from prunefield.papers.bar2023._cases import EXACT, SMALL, outcome_cases, outcomes, tabulate_cases
 from prunefield.runs import Result, Run
 
 
-def drop_last_term(table: Frame) -> Frame:
+def drop_subtracted_term(table: Frame) -> Frame:
     """The null: both formulas without the term that is subtracted."""
     return table.assign(variance_gap=table["loose_gap"], exact=table["bound"])
 
@@ -25,7 +25,7 @@ class LemmaB_2(Item):
         return outcomes(scale, tau=1.0)
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return tabulate(results)
+        return tabulate_cases(results)
 
     def ideal(self) -> Frame:
         """Both formulas to the last digit; without their last terms they are twice as large."""
@@ -35,7 +35,7 @@ class LemmaB_2(Item):
         "Var (Xᵀ(w⋆⊙m))_i = (1/s)Σ_k X_ki²w⋆_k²/p0_k − (1/s)(Xᵀw⋆)_i²",
         at="Lemma B.2",
         expect="equal to full enumeration",
-        null=drop_last_term,
+        null=drop_subtracted_term,
     )
     def variance(table: Frame) -> Verdict:
         gap = table["variance_gap"].max()
@@ -46,7 +46,7 @@ class LemmaB_2(Item):
         "The error is the sum of the variances",
         at="Appendix B.2",
         expect="equal to full enumeration",
-        null=drop_last_term,
+        null=drop_subtracted_term,
     )
     def error(table: Frame) -> Verdict:
         gap = (table["enumerated"] / table["exact"] - 1).abs().max()

@@ -9,7 +9,7 @@ from prunefield.core.figures import draw_boxes
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, judge
 from prunefield.papers._kit import BLACK
 from prunefield.papers.bar2023._cases import EXACT
-from prunefield.papers.bar2023._linear import CASES, tabulate
+from prunefield.papers.bar2023._linear import CASES, tabulate_models
 from prunefield.runs import Result, Run
 from prunefield.runs.linear_scores import LinearScores
 from prunefield.theory.sketch_bounds import fresh_constant, norm_constant
@@ -32,7 +32,7 @@ class Section5(Item):
         return [LinearScores(dimension=1000, density=density, cases=CASES[scale]) for density in DENSITIES]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return tabulate(results)
+        return tabulate_models(results)
 
     def ideal(self) -> Frame:
         """Norms give p0, χ nearly so, ones less; of the binary masks, sampled ones have the smallest error."""

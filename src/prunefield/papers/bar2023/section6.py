@@ -8,7 +8,7 @@ from pandas import DataFrame
 from prunefield.core.figures import draw_boxes
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, judge, rows
 from prunefield.papers.bar2023._cases import EXACT
-from prunefield.papers.bar2023._linear import CASES, tabulate
+from prunefield.papers.bar2023._linear import CASES, tabulate_models
 from prunefield.runs import Result, Run
 from prunefield.runs.linear_scores import LinearScores
 
@@ -32,7 +32,7 @@ class Section6(Item):
         return [LinearScores(dimension=1000, cases=CASES[scale]), *single]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return tabulate(results)
+        return tabulate_models(results)
 
     def ideal(self) -> Frame:
         """SNIP's scores are the printed sum, and p0 with sparse data; with dense data they are far from it."""

@@ -26,7 +26,7 @@ PAIR = ["start", "end", "examples"]
 swap = partial(swap_errors_and_bounds, failures=FAILURES)
 
 
-def describe(run: Run, result: Result) -> list[Row]:
+def tabulate_errors(run: Run, result: Result) -> list[Row]:
     source = "draws" if isinstance(run, Sketch) else "enumeration"
     settings = {key: str(value) if isinstance(value, tuple) else value for key, value in run.model_dump().items()}
     return [{"source": source, **settings, **values} for values in result.values]
@@ -81,7 +81,7 @@ class Theorem4_4(Item):
         return [*sketches, *enumerations]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return gather(results, describe, Run)
+        return gather(results, tabulate_errors, Run)
 
     def ideal(self) -> Frame:
         """No failures, 1/d of the uniform error and bound at w⋆ = w0, and the error of the proof, 4/s."""
@@ -118,7 +118,7 @@ class Theorem4_4(Item):
         return judge_counts(broken, seen, len(made))
 
     @claim(
-        "The same for random weights of any dimension, however far they move",
+        "The bound also holds for random weights of any dimension, however far they move",
         at="Theorem 4.4",
         expect="0 % failures",
         null=swap,

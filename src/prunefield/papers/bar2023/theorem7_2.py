@@ -27,7 +27,7 @@ CURVES = {
 }
 
 
-def describe(run: Tangent, result: Result) -> list[Row]:
+def tabulate_bounds(run: Tangent, result: Result) -> list[Row]:
     known = {name: getattr(run, name) for name in ("width", "activation", "kept", "seed")}
     return [known | values for values in result.values]
 
@@ -57,7 +57,7 @@ class Theorem7_2(Item):
         return [Tangent.model_validate(shared | place) for place in places]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return gather(results, describe, Tangent)
+        return gather(results, tabulate_bounds, Tangent)
 
     def ideal(self) -> Frame:
         """Error 1 ≤ Lemma 4.3 1.5 ≤ printed bound 2 < 4 of keeping nothing, at all times; uniform probabilities have

@@ -16,7 +16,7 @@ LONG = 500.0  # after LONG the flow has left its saddles: their rates are 0.04 a
 INITS = 8  # initialisations of the flow in each panel
 
 
-class Settings(NamedTuple):
+class EllipticalPanel(NamedTuple):
     """Of one panel of Fig. 4."""
 
     task: Elliptical
@@ -32,9 +32,9 @@ class Settings(NamedTuple):
 
 
 PANELS = (
-    Settings(Elliptical(law="student-t", nu=3.0), 0, 1.0, 100.0, 0.0977, 0.01 / 1000),
-    Settings(Elliptical(law="shell"), 0, 1e-3, 250.0, 0.0375, 0.05 / 10_000),
-    Settings(Elliptical(law="extreme"), 42, 1e-3, 250.0, 0.0414, 0.05 / 10_000),
+    EllipticalPanel(Elliptical(law="student-t", nu=3.0), 0, 1.0, 100.0, 0.0977, 0.01 / 1000),
+    EllipticalPanel(Elliptical(law="shell"), 0, 1e-3, 250.0, 0.0375, 0.05 / 10_000),
+    EllipticalPanel(Elliptical(law="extreme"), 42, 1e-3, 250.0, 0.0414, 0.05 / 10_000),
 )
 # For each scale and panel: rate, batch and the number of streams. From laptop scale on rate and batch are the authors'.
 STEPS: dict[Scale, tuple[tuple[float, int, int], ...]] = {
@@ -44,7 +44,7 @@ STEPS: dict[Scale, tuple[tuple[float, int, int], ...]] = {
 }
 
 
-def find_panel(run: Neuron | Flow) -> Settings | None:
+def find_panel(run: Neuron | Flow) -> EllipticalPanel | None:
     """The panel whose data a run has."""
     return next((panel for panel in PANELS if panel.task == run.task), None)
 
@@ -55,7 +55,7 @@ def number_inits(run: Neuron | Flow) -> Tensor:
     return torch.arange(run.inits) + (run.seed - panel.seed if panel else 0)
 
 
-def simulate(scale: Scale) -> list[Neuron]:
+def simulate_panels(scale: Scale) -> list[Neuron]:
     """The neurons of the three panels, one run for each stream of data."""
     return [
         Neuron(
@@ -73,7 +73,7 @@ def simulate(scale: Scale) -> list[Neuron]:
     ]
 
 
-def integrate() -> list[Flow]:
+def integrate_panels() -> list[Flow]:
     """The exact flow from the same initialisations and more, until it is over."""
     return [
         Flow(
@@ -90,6 +90,6 @@ def integrate() -> list[Flow]:
     ]
 
 
-def compare() -> tuple[Flow, Flow]:
+def integrate_controls() -> tuple[Flow, Flow]:
     """Gaussian data, for which Eq. 5 is also exact, and Ising data, which localise; the latter is a run of fig3."""
     return Flow(task=Gaussian(), time=LONG, record_every=25.0), Flow(task=Ising(), time=100.0, record_every=5.0)

@@ -30,7 +30,7 @@ FEWER = {"NLGP(0.01)", "NLGP(0.3)", "NLGP(0.5)", "NLGP(0.7)", "NLGP(100)"}
 FEWER |= {"Kur(5)", "Kur(6)", "Kur(7)", "Kur(8)", "Kur(30)"}
 
 
-class Size(NamedTuple):
+class GridSize(NamedTuple):
     """One number of sites: initialisations, examples of a batch (none if only Eq. 5 is integrated), rate, time."""
 
     sites: int
@@ -40,10 +40,10 @@ class Size(NamedTuple):
     time: float = 500.0
 
 
-SIZES: dict[Scale, tuple[Size, ...]] = {
-    "laptop": (Size(40, 30, 50),),
-    "night": (Size(40, 30, 50), Size(160, 4, 20), Size(400, 4, 0)),
-    "paper": tuple(Size(sites, 30, 500, 0.05, 1000.0) for sites in (40, 160, 400)),
+SIZES: dict[Scale, tuple[GridSize, ...]] = {
+    "laptop": (GridSize(40, 30, 50),),
+    "night": (GridSize(40, 30, 50), GridSize(160, 4, 20), GridSize(400, 4, 0)),
+    "paper": tuple(GridSize(sites, 30, 500, 0.05, 1000.0) for sites in (40, 160, 400)),
 }
 # At smoke scale Eq. 5 is integrated on the whole grid, but only these are simulated.
 SIMULATED = (
@@ -56,17 +56,17 @@ SIMULATED = (
 )
 
 
-def list_tasks(size: int = 40) -> Iterator[Nlgp | Kur]:
+def make_tasks(size: int = 40) -> Iterator[Nlgp | Kur]:
     """NLGP and Kur tasks at both lengthscales."""
     for lengthscales in (SHORT, LONG):
         yield from (Nlgp(g=g, size=size, lengthscales=lengthscales) for g in GAINS)
         yield from (Kur(k=k, size=size, lengthscales=lengthscales) for k in EXPONENTS)
 
 
-QUIET = Size(40, 30, 200, rate=0.1)
+QUIET = GridSize(40, 30, 200, rate=0.1)
 
 
-def list_grid(scale: Scale, sizes: tuple[Size, ...] | None = None) -> list[Run]:
+def list_grid(scale: Scale, sizes: tuple[GridSize, ...] | None = None) -> list[Run]:
     """For each number of sites and each task the simulation and, from the same initial weights to the same time, Eq. 5.
 
     Batches have all translates and both signs of each example; at smoke scale they are plain, and the time is short.
@@ -74,14 +74,14 @@ def list_grid(scale: Scale, sizes: tuple[Size, ...] | None = None) -> list[Run]:
     """
     runs: list[Run] = []
     if scale == "smoke":
-        for task in list_tasks():
+        for task in make_tasks():
             same = {"task": task, "inits": 4}
             if task in SIMULATED:
                 runs.append(Neuron(lr=0.1, batch_size=400, steps=700, record_every=350, **same))
             runs.append(Flow(time=70.0, record_every=35.0, **same))
         return runs
     for sites, inits, batch, rate, time in sizes or SIZES[scale]:
-        for task in list_tasks(sites):
+        for task in make_tasks(sites):
             same = {"task": task, "inits": inits}
             if batch and (sites == 40 or scale == "paper" or task.title in FEWER):
                 steps = round(time / rate)
@@ -91,24 +91,24 @@ def list_grid(scale: Scale, sizes: tuple[Size, ...] | None = None) -> list[Run]:
     return runs
 
 
-def tabulate(results: Mapping[Run, Result]) -> Frame:
+def tabulate_grid(results: Mapping[Run, Result]) -> Frame:
     """One row for each initialisation of each run: data, excess kurtosis, the IPR at half the time and at the end."""
 
     def describe_end(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]:
         assert isinstance(run.task, Nlgp | Kur)
-        known = describe_task(run.task, "simulated" if isinstance(run, Neuron) else "Eq. 5")
+        known = describe_grid_task(run.task, "simulated" if isinstance(run, Neuron) else "Eq. 5")
         half, end = (compute_ipr(record.tensors["weights"]) for record in result.records[-2:])
         return list_fields(known, init=torch.arange(run.inits), ipr=end, ipr_half=half)
 
     return gather(results, describe_end, (Neuron, Flow))
 
 
-def imagine() -> Frame:
+def imagine_grid() -> Frame:
     """The same as Fig. 5 and Claim 3.2 state it: fields are local where the excess kurtosis is negative, else flat."""
     found = [
-        describe_task(task, source)
+        describe_grid_task(task, source)
         for size, sources in ((40, SOURCES), (160, SOURCES), (400, SOURCES[1:]))
-        for task in list_tasks(size)
+        for task in make_tasks(size)
         for source in sources
     ]
     table = DataFrame(found)
@@ -116,7 +116,7 @@ def imagine() -> Frame:
     return table.assign(ipr_half=table["ipr"]).merge(DataFrame({"init": range(10)}), how="cross")
 
 
-def describe_task(task: Nlgp | Kur, source: str) -> dict[str, Any]:
+def describe_grid_task(task: Nlgp | Kur, source: str) -> dict[str, Any]:
     """What all initialisations on these data have in common."""
     return {
         "family": "NLGP" if isinstance(task, Nlgp) else "Kur",

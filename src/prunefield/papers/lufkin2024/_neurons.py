@@ -20,7 +20,7 @@ TIME = RATE * STEPS
 MATCHED, TRIED = 26, 28  # the peaks of §4.2
 
 
-class Settings(NamedTuple):
+class NeuronSizes(NamedTuple):
     """Of the simulations, at one scale."""
 
     inits: int
@@ -29,20 +29,20 @@ class Settings(NamedTuple):
     records: int  # in the whole time
 
 
-SIZES: dict[Scale, Settings] = {
-    "smoke": Settings(8, (500,), 500, 20),
-    "laptop": Settings(28, (500, 8000), 5000, 40),
-    "paper": Settings(28, (500, 50_000), 10_000, 200),
+SIZES: dict[Scale, NeuronSizes] = {
+    "smoke": NeuronSizes(8, (500,), 500, 20),
+    "laptop": NeuronSizes(28, (500, 8000), 5000, 40),
+    "paper": NeuronSizes(28, (500, 50_000), 10_000, 200),
 }
 
 
-def simulate(task: Discrimination, batch: int, scale: Scale) -> Neuron:
+def train_neuron(task: Discrimination, batch: int, scale: Scale) -> Neuron:
     """A neuron trained by gradient descent, from several initialisations."""
     inits, *_, records = SIZES[scale]
     return Neuron(task=task, inits=inits, lr=RATE, batch_size=batch, steps=STEPS, record_every=STEPS // records)
 
 
-def integrate(task: Discrimination, scale: Scale) -> list[Flow]:
+def solve_flows(task: Discrimination, scale: Scale) -> list[Flow]:
     """Eq. 5 from the same initialisations to the same time, with the exact φ and with its cubic."""
     inits, *_, records = SIZES[scale]
     return [

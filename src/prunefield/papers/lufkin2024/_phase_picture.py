@@ -7,12 +7,12 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import LogNorm
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from prunefield.papers import Frame, rows
 from prunefield.papers._kit import BLACK, GREY, SEQUENCE
-from prunefield.papers.lufkin2024._stars import mark_images
 from prunefield.runs import Result, Run
 from prunefield.runs.phases import Phases
 
@@ -40,7 +40,7 @@ def draw_diagram(
         look: dict[str, Any] = {"marker": mark, "s": 90, "edgecolor": "white", "linewidth": 1.5, "zorder": 3}
         axes.scatter(points["excess"], points["ratio"], c=1 / points["ipr_n"], cmap=SEQUENCE, norm=SCALE, **look)
         axes.scatter([], [], **(look | {"edgecolor": GREY}), color=GREY, label=f"simulated neurons, {NAMES[laws]}")
-    mark_images(axes, rows(table, source="images"), SCALE)
+    _mark_images(axes, rows(table, source="images"), SCALE)
     axes.axvline(0, color="white", linewidth=1, linestyle=":")
     axes.set(yscale="log", xlabel="excess kurtosis of a pixel (below 0: NLGP, above: Kur)", ylabel="ratio ξ₁/ξ₀")
     axes.set_ylim(0.97, table["ratio"].max() * 1.03)
@@ -74,6 +74,26 @@ def _paint_map(axes: Axes, table: Frame) -> None:
 def _find_edges(centres: np.ndarray) -> np.ndarray:
     middle = (centres[1:] + centres[:-1]) / 2
     return np.concatenate([centres[:1], middle, centres[-1:]])
+
+
+def _mark_images(axes: Axes, images: Frame, scale: Normalize) -> None:
+    """A star for each data set, in the colour of its predicted width, with the interval of its kurtosis."""
+    for number, row in images.iterrows():
+        side = -1 if number % 2 else 1  # of the star, so that names do not meet
+        colour = colormaps[SEQUENCE](scale(1 / row["ipr_n"]))
+        errors = [[row["excess"] - row["low"]], [row["high"] - row["excess"]]]
+        axes.errorbar(row["excess"], row["ratio"], xerr=errors, color="white", capsize=3, zorder=4)
+        axes.scatter(row["excess"], row["ratio"], marker="*", s=320, color=[colour], edgecolor="white", zorder=5)
+        text = f"{row['name']} ({row['answer']})"
+        place = {"xytext": (10 * side, -4), "textcoords": "offset points", "ha": "left" if side > 0 else "right"}
+        look: dict[str, Any] = {"fontweight": "bold", "fontsize": "small", "color": "white", "zorder": 6}
+        axes.annotate(
+            text,
+            (row["excess"], row["ratio"]),
+            **place,
+            **look,
+            path_effects=[withStroke(linewidth=3, foreground=BLACK)],
+        )
 
 
 def _draw_fields(figure: Any, results: Mapping[Run, Result]) -> None:

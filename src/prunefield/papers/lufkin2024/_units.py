@@ -30,7 +30,7 @@ WHITE = 0.25  # the mean wave number of white noise over N
 Network = Committee | Ica | Neuron
 
 
-def tabulate(results: Mapping[Run, Result]) -> Frame:
+def tabulate_units(results: Mapping[Run, Result]) -> Frame:
     """One row for each unit."""
     return gather(results, _describe, (Committee, Ica, Neuron))
 
@@ -72,7 +72,7 @@ def list_weights(run: Network, result: Result) -> Tensor:
     return tensors["components"] if isinstance(run, Ica) else tensors["weights"].flatten(0, -2)
 
 
-def imagine(network: str, data: str, ipr_n: float, number: int = 20, **known: float) -> list[dict[str, Any]]:
+def imagine_units(network: str, data: str, ipr_n: float, number: int = 20, **known: float) -> list[dict[str, Any]]:
     """The rows of units that are all alike, for a table of what the paper says; by default waves of period 1."""
     row = {"network": network, "data": data, "size": 40, "rate": 100.0, "wave": 1 / 40, "ipr_n": ipr_n, **known}
     return [row | {"unit": unit} for unit in range(number)]
@@ -93,7 +93,7 @@ def whiten(table: Frame) -> Frame:
     return table.assign(wave=WHITE)
 
 
-def describe(values: np.ndarray) -> str:
+def show_median_range(values: np.ndarray) -> str:
     """Median and range, as the ledger shows them."""
     return f"median {np.median(values):.1f} ({values.min():.1f}–{values.max():.1f})"
 
@@ -114,19 +114,21 @@ def judge_ranks(first: np.ndarray, second: np.ndarray, observed: str) -> Verdict
 def judge_local(units: Frame, note: str = "") -> Verdict:
     """Are more of the units above the IPR × N of noise than expected by chance?"""
     ipr = numbers(units, "ipr_n")
-    return judge_signs(ipr > NOISE, f"IPR·N {describe(ipr)}, above the {NOISE:g} of noise", note)
+    return judge_signs(ipr > NOISE, f"IPR·N {show_median_range(ipr)}, above the {NOISE:g} of noise", note)
 
 
 def judge_diffuse(units: Frame) -> Verdict:
     """Are more of the units at or below the IPR × N of noise than expected by chance?"""
     ipr = numbers(units, "ipr_n")
-    return judge_signs(ipr <= NOISE, f"IPR·N {describe(ipr)}, at most the {NOISE:g} of noise")
+    return judge_signs(ipr <= NOISE, f"IPR·N {show_median_range(ipr)}, at most the {NOISE:g} of noise")
 
 
 def judge_low(units: Frame) -> Verdict:
     """Do more of the units have less than half the mean wave number of white noise than expected by chance?"""
     wave, limit = numbers(units, "wave") * numbers(units, "size"), WHITE / 2 * numbers(units, "size")
-    return judge_signs(wave < limit, f"mean wave number {describe(wave)}, below {limit[0]:g}, half that of white noise")
+    return judge_signs(
+        wave < limit, f"mean wave number {show_median_range(wave)}, below {limit[0]:g}, half that of white noise"
+    )
 
 
 def draw_units(figure: Figure, results: Mapping[Run, Result], shown: int) -> None:

@@ -27,7 +27,7 @@ def name_source(run: Neuron | Flow) -> str:
     return EQUIVALENT if run.amplifier == "gaussian" else "Eq. 5"
 
 
-def describe_end(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]:
+def measure_end(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]:
     """One row for each initialisation."""
     w = result.records[-1].tensors["weights"]
     known = {"model": run.task.title, "source": name_source(run), "size": run.task.sites}
@@ -56,7 +56,7 @@ class AppendixB_3(Item):
         return [*shared, *(flow.model_copy(update={"amplifier": "gaussian"}) for flow in flows)]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return gather(results, describe_end, (Neuron, Flow))
+        return gather(results, measure_end, (Neuron, Flow))
 
     def ideal(self) -> Frame:
         """Only Gaussian equivalence misses that fields are local."""

@@ -17,11 +17,11 @@ from prunefield.papers.lufkin2024._kurtosis_grid import (
     SOURCES,
     average,
     find_largest,
-    imagine,
+    imagine_grid,
     list_grid,
     report_rest,
     shuffle,
-    tabulate,
+    tabulate_grid,
 )
 from prunefield.runs import Result, Run
 
@@ -102,10 +102,10 @@ class Claim3_2(Item):
         return list_grid(scale)
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return tabulate(results)
+        return tabulate_grid(results)
 
     def ideal(self) -> Frame:
-        return imagine()
+        return imagine_grid()
 
     @claim(
         "Data with sufficiently negative excess kurtosis give localised fields",

@@ -114,7 +114,7 @@ class Equation10(Item):
         return judge(good, f"IPR·N; {seen}", len(end))
 
     @claim(
-        "Before it is local, the field is that of the flow",
+        "Before a neuron localises, its field is that of the flow",
         at="Eq. 10; Lemma 3.1",
         expect="a median distance of at most a quarter of the field",
         null=lambda table: table.assign(apart=table["apart_other"]),

@@ -7,7 +7,14 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, numbers, replace_rows, rows
-from prunefield.papers.lufkin2024._units import imagine, judge_local, list_weights, name_data, name_network, tabulate
+from prunefield.papers.lufkin2024._units import (
+    imagine_units,
+    judge_local,
+    list_weights,
+    name_data,
+    name_network,
+    tabulate_units,
+)
 from prunefield.runs import Result, Run
 from prunefield.runs.committee import Committee
 from prunefield.runs.ica import Ica
@@ -54,12 +61,14 @@ class Fig1(Item):
         ]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return tabulate(results).drop(columns="wave")  # that of a ring
+        return tabulate_units(results).drop(columns="wave")  # that of a ring
 
     def ideal(self) -> Frame:
         """Either network has localised fields, and none on Gaussian data."""
         data = {"NLGP(100)": 20.0, "NLGP(0.01)": 2.0}
-        units = [row for network in (SCM, "ICA") for name, ipr in data.items() for row in imagine(network, name, ipr)]
+        units = [
+            row for network in (SCM, "ICA") for name, ipr in data.items() for row in imagine_units(network, name, ipr)
+        ]
         return DataFrame(units).drop(columns="wave")
 
     @claim(

@@ -61,7 +61,7 @@ def deviate(part: Frame) -> np.ndarray:
     return np.where(np.abs(gap) < 1e-9, 0.0, gap / np.maximum(numbers(part, "error"), 1e-12))
 
 
-def judge_agreement(part: Frame) -> Verdict:
+def judge_theory(part: Frame) -> Verdict:
     """Is every model within 5 standard errors of the theory, everywhere?"""
     worst = {model: np.abs(deviate(rows(part, model=model))).max() for model in MODELS}
     seen = ", ".join(f"{model} {value:.1f}" for model, value in worst.items())
@@ -122,7 +122,7 @@ class Fig2(Item):
         null=swap_labels,
     )
     def covariances(table: Frame) -> Verdict:
-        return judge_agreement(rows(table, quantity="correlation", model=tuple(MODELS)))
+        return judge_theory(rows(table, quantity="correlation", model=tuple(MODELS)))
 
     @claim(
         "The models differ in their marginals: ±1, nearly Gaussian, heavy-tailed",
@@ -132,7 +132,7 @@ class Fig2(Item):
     )
     def marginals(table: Frame) -> Verdict:
         shares = rows(table, quantity="share", model=tuple(MODELS))
-        return judge_agreement(shares[(shares["theory"] * shares["values"] >= 50) | (shares["theory"] == 0)])
+        return judge_theory(shares[(shares["theory"] * shares["values"] >= 50) | (shares["theory"] == 0)])
 
     @claim(
         "The long-lengthscale Ising samples of the figure come from the Ising model at J = 1.2",

@@ -12,7 +12,13 @@ from prunefield.measures.localisation import compute_ipr
 from prunefield.measures.sinusoids import fit_sinusoid
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, rows
 from prunefield.papers._kit import BLACK, VERMILION
-from prunefield.papers.lufkin2024._elliptical_runs import compare, find_panel, integrate, number_inits, simulate
+from prunefield.papers.lufkin2024._elliptical_runs import (
+    find_panel,
+    integrate_controls,
+    integrate_panels,
+    number_inits,
+    simulate_panels,
+)
 from prunefield.papers.lufkin2024._fields import NOISE, list_fields
 from prunefield.papers.lufkin2024._pictures import draw_path, draw_time_bar
 from prunefield.runs import Record, Result, Run
@@ -26,7 +32,7 @@ NEAR, OVER, ALLOWED = 0.1, 0.05, 1.5  # of constants; of flows that have converg
 MEASURED = ["frequency", "constant", "error", "shifted_error", "ipr"]
 
 
-def describe_run(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]:
+def tabulate_panel(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]:
     """One row for each initialisation: the simulated field, the flow at the same time, and the end of the flow."""
     task, panel = run.task, find_panel(run)
     assert isinstance(task, Discrimination)
@@ -62,7 +68,7 @@ def tabulate_record(known: dict[str, Any], run: Neuron | Flow, record: Record) -
     )
 
 
-def localise(table: Frame) -> Frame:
+def replace_by_ising_fields(table: Frame) -> Frame:
     """The null: the fields of Ising data, by the flow of Eq. 5, instead of all others."""
     ising = rows(table, model="Ising", source="flow")[["init", *MEASURED]]
     return table.drop(columns=MEASURED).merge(ising, on="init")
@@ -109,10 +115,10 @@ class Fig4(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        return [*simulate(scale), *integrate(), compare()[1]]
+        return [*simulate_panels(scale), *integrate_panels(), integrate_controls()[1]]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return gather(results, describe_run, (Neuron, Flow))
+        return gather(results, tabulate_panel, (Neuron, Flow))
 
     def ideal(self) -> Frame:
         """The three panels with their printed errors, where the flow goes too; and the Ising data of the null."""
@@ -131,7 +137,7 @@ class Fig4(Item):
         "On {model} data the neuron does not localise",
         at="§4.3; Fig. 4 {panel}",
         expect="an oscillatory field: IPR·N ≤ 3",
-        null=localise,
+        null=replace_by_ising_fields,
         each=[
             {"model": STUDENT, "panel": "left", "decided_at": "laptop"},  # noise alone has an IPR·N of 3 at smoke
             {"model": SHELL, "panel": "centre"},
@@ -148,7 +154,7 @@ class Fig4(Item):
         "A sinusoid with an intercept fits the final field on {model} data with a small relative error",
         at="§4.3; Fig. 4 {panel}",
         expect="{printed} % of the ℓ2 norm (criterion: a median of at most 1.5 times that)",
-        null=localise,
+        null=replace_by_ising_fields,
         decided_at="laptop",
         each=[
             {"model": STUDENT, "panel": "left", "printed": 9.77},
@@ -169,7 +175,7 @@ class Fig4(Item):
         "On the shell and the extreme distribution the field becomes a constant near ±0.04",
         at="§4.3; Fig. 4 centre and right",
         expect="−0.04 and +0.04 (criterion: within 10 % of Proposition 3.3 where the flow has converged)",
-        null=localise,
+        null=replace_by_ising_fields,
         decided_at="laptop",
     )
     def constant(table: Frame) -> Verdict:
@@ -188,7 +194,7 @@ class Fig4(Item):
         "On t40(3) the final field is a sinusoid with period 1 and intercept 0",
         at="§4.3; Fig. 4 left",
         expect="frequency 1",
-        null=localise,
+        null=replace_by_ising_fields,
     )
     def period(table: Frame) -> Verdict:
         """Is the field with period 1 on Student's t the end point of learning, or only a transient?"""

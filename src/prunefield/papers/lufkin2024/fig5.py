@@ -15,11 +15,11 @@ from prunefield.papers.lufkin2024._kurtosis_grid import (
     SIZES,
     ZERO,
     average,
-    imagine,
+    imagine_grid,
     list_grid,
     report_rest,
     shuffle,
-    tabulate,
+    tabulate_grid,
 )
 from prunefield.runs import Result, Run
 
@@ -78,10 +78,10 @@ class Fig5(Item):
         return list_grid(scale, (QUIET,) if scale == "night" else SIZES.get(scale, ())[:1])
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return tabulate(results)
+        return tabulate_grid(results)
 
     def ideal(self) -> Frame:
-        return imagine()
+        return imagine_grid()
 
     @claim(
         "Where the excess kurtosis is negative, the IPR is close to its maximum",

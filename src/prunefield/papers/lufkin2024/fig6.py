@@ -9,13 +9,13 @@ from pandas import DataFrame
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, judge, numbers, replace_rows, rows
 from prunefield.papers.lufkin2024._fields import LOCAL
 from prunefield.papers.lufkin2024._units import (
-    describe,
     draw_units,
-    imagine,
+    imagine_units,
     judge_diffuse,
     judge_local,
     judge_low,
-    tabulate,
+    show_median_range,
+    tabulate_units,
     whiten,
 )
 from prunefield.runs import Result, Run
@@ -48,7 +48,7 @@ def judge_components(units: Frame) -> Verdict:
     """Are all of them localised?"""
     ipr = numbers(units, "ipr_n")
     good = ipr >= LOCAL
-    seen = f"IPR·N {describe(ipr)}; {good.sum()} of {len(good)} components localised (≥ {LOCAL:g})"
+    seen = f"IPR·N {show_median_range(ipr)}; {good.sum()} of {len(good)} components localised (≥ {LOCAL:g})"
     return judge(len(good) and good.all(), seen, len(good))
 
 
@@ -90,13 +90,15 @@ class Fig6(Item):
         return [*committees, *(Ica(task=task, samples=samples) for task in tasks)]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return tabulate(results)
+        return tabulate_units(results)
 
     def ideal(self) -> Frame:
         """Committees localise on Kur(10) and have waves on Kur(4); ICA localises wherever the kurtosis is not 3."""
-        committees = [*imagine(SCM, "Kur(10)", 10.0), *imagine(SCM, "Kur(4)", 1.5)]
+        committees = [*imagine_units(SCM, "Kur(10)", 10.0), *imagine_units(SCM, "Kur(4)", 1.5)]
         components = {"Kur(3)": 20.0, "Kur(10)": 20.0, "NLGP(0.01)": 3.0}
-        return DataFrame([*committees, *(row for data, ipr in components.items() for row in imagine("ICA", data, ipr))])
+        return DataFrame(
+            [*committees, *(row for data, ipr in components.items() for row in imagine_units("ICA", data, ipr))]
+        )
 
     @claim(
         "The fields of a soft committee of 10 sigmoid units on Kur(10) data are localised",
@@ -108,7 +110,7 @@ class Fig6(Item):
         return judge_local(rows(table, network=SCM, data="Kur(10)", size=SITES))
 
     @claim(
-        "They are sharply localised (N = 40)",
+        "The fields of the committee on Kur(10) data are sharply localised (N = 40)",
         at="Fig. 6 left; §4.4",
         expect="sharply localised; criterion: a median IPR·N ≥ 6",
         null=replace_rows({"network": SCM, "data": "Kur(10)"}, by={"network": SCM, "data": "Kur(4)"}),
@@ -117,7 +119,7 @@ class Fig6(Item):
     def sharply_localised(table: Frame) -> Verdict:
         units = rows(table, network=SCM, data="Kur(10)")
         parts = {size: numbers(part, "ipr_n") for size, part in units.groupby("size")}
-        seen = "; ".join(f"N = {size}: IPR·N {describe(ipr)}" for size, ipr in parts.items())
+        seen = "; ".join(f"N = {size}: IPR·N {show_median_range(ipr)}" for size, ipr in parts.items())
         local = [size for size, ipr in parts.items() if np.median(ipr) >= LOCAL]
         note = (
             "The saved outputs of the authors' notebook have N = 100, which is run at laptop scale. The criterion "
@@ -131,7 +133,7 @@ class Fig6(Item):
         return judge(SITES in local, seen, len(units), note, corrected=local)
 
     @claim(
-        "On Kur(4) data they are not localised",
+        "The fields of the committee on Kur(4) data are not localised",
         at="Fig. 6 centre; §4.4",
         expect="not localised; criterion: more units than expected by chance at IPR·N ≤ 3",
         null=replace_rows({"network": SCM, "data": "Kur(4)"}, by={"network": SCM, "data": "Kur(10)"}),
@@ -140,7 +142,7 @@ class Fig6(Item):
         return judge_diffuse(rows(table, network=SCM, data="Kur(4)", size=SITES))
 
     @claim(
-        "On Kur(4) data they look like low-frequency oscillations",
+        "The fields of the committee on Kur(4) data look like low-frequency oscillations",
         at="Fig. 6 centre; §4.4",
         expect="low frequency; criterion: a mean wave number below N/8 (white noise has N/4)",
         null=whiten,

@@ -13,15 +13,15 @@ from prunefield.papers.lufkin2024._fields import NOISE
 from prunefield.papers.lufkin2024._units import (
     LEVEL,
     WHITE,
-    describe,
     draw_units,
-    imagine,
+    imagine_units,
     judge_diffuse,
     judge_local,
     judge_low,
     judge_ranks,
     judge_signs,
-    tabulate,
+    show_median_range,
+    tabulate_units,
     whiten,
 )
 from prunefield.papers.lufkin2024.fig6 import SCM, train_committee
@@ -56,7 +56,9 @@ def judge_by_rate(table: Frame, check: Callable[[Frame], Verdict]) -> Verdict:
 def judge_high(units: Frame) -> Verdict:
     """Do more of the units have a larger mean wave number than white noise than expected by chance?"""
     wave, limit = numbers(units, "wave") * numbers(units, "size"), WHITE * numbers(units, "size")
-    return judge_signs(wave > limit, f"mean wave number {describe(wave)}, above the {limit[0]:g} of white noise")
+    return judge_signs(
+        wave > limit, f"mean wave number {show_median_range(wave)}, above the {limit[0]:g} of white noise"
+    )
 
 
 def judge_shown(good: np.ndarray, shown: int, what: str) -> Verdict:
@@ -116,15 +118,18 @@ class Fig7(Item):
         ]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
-        return tabulate(results)
+        return tabulate_units(results)
 
     def ideal(self) -> Frame:
         """High waves on Kur(4); on Kur(30) three of four ReLU units are local, but less than a neuron."""
-        units = [*imagine(SIGMOID, "Kur(4)", 2.0, number=10, wave=0.3), *imagine(SCM, "Kur(10)", 10.0)]
-        units += imagine("neuron", "Kur(30)", 8.0)
+        units = [*imagine_units(SIGMOID, "Kur(4)", 2.0, number=10, wave=0.3), *imagine_units(SCM, "Kur(10)", 10.0)]
+        units += imagine_units("neuron", "Kur(30)", 8.0)
         for network in RELUS.values():
-            units += [*imagine(network, "Kur(30)", 5.0, number=75), *imagine(network, "Kur(30)", 1.5, number=25)]
-            units += imagine(network, "NLGP(0.01)", 1.5, number=100)
+            units += [
+                *imagine_units(network, "Kur(30)", 5.0, number=75),
+                *imagine_units(network, "Kur(30)", 1.5, number=25),
+            ]
+            units += imagine_units(network, "NLGP(0.01)", 1.5, number=100)
         return DataFrame(units)
 
     @claim(
@@ -138,7 +143,7 @@ class Fig7(Item):
         return judge_by_rate(table, judge_diffuse)
 
     @claim(
-        "They look like high-frequency oscillations",
+        "The fields of the sigmoid network look like high-frequency oscillations",
         at="Fig. 7 top; §4.4",
         expect="high frequency; criterion: a mean wave number above the N/4 of white noise",
         null=whiten,
@@ -187,7 +192,7 @@ class Fig7(Item):
         return judge_shown(numbers(units, "ipr_n") <= NOISE, shown, f"IPR·N at most {NOISE:g}")
 
     @claim(
-        "Negative excess kurtosis makes them more local (K = {hidden})",
+        "Negative excess kurtosis makes the fields of the ReLU network more local (K = {hidden})",
         at="§4.4",
         expect="localisation is expected; criterion: more local than the same network on Gaussian data",
         null=replace_rows({"data": "Kur(30)"}, by={"data": "NLGP(0.01)"}),
@@ -197,11 +202,11 @@ class Fig7(Item):
         ours, gaussian = (
             numbers(rows(table, network=RELUS[hidden], data=data), "ipr_n") for data in ("Kur(30)", "NLGP(0.01)")
         )
-        seen = f"IPR·N {describe(ours)}; the same network on NLGP(0.01): {describe(gaussian)}"
+        seen = f"IPR·N {show_median_range(ours)}; the same network on NLGP(0.01): {show_median_range(gaussian)}"
         return judge_ranks(ours, gaussian, seen)
 
     @claim(
-        "They are less local than the field of a single neuron (K = {hidden})",
+        "The fields of the ReLU network are less local than that of a single neuron (K = {hidden})",
         at="§4.4",
         expect="less so than for a single neuron",
         null=replace_rows(
@@ -213,10 +218,12 @@ class Fig7(Item):
         single, many = (
             numbers(rows(table, network=network, data="Kur(30)"), "ipr_n") for network in ("neuron", RELUS[hidden])
         )
-        return judge_ranks(single, many, f"IPR·N of single neurons {describe(single)}; of the units {describe(many)}")
+        return judge_ranks(
+            single, many, f"IPR·N of single neurons {show_median_range(single)}; of the units {show_median_range(many)}"
+        )
 
     @claim(
-        "Those that are not localised are low-frequency oscillations (K = {hidden})",
+        "Fields of the ReLU network that are not localised are low-frequency oscillations (K = {hidden})",
         at="Fig. 7 bottom right; §4.4",
         expect="low frequency; criterion: a mean wave number below N/8 (white noise has N/4)",
         null=whiten,

@@ -153,7 +153,7 @@ class Fig8(Item):
         return judge(min(seen.min(), flow.min()) >= LOCAL, text, 2 * len(end))
 
     @claim(
-        "Before localisation the two are nearly identical",
+        "Before localisation, simulation and Eq. 5 are nearly identical",
         at="Appendix D.1; Fig. 8",
         expect="nearly identical",
         null=lambda table: table.assign(rms=table["rms_other"]),  # the flow of the next initialisation
@@ -171,7 +171,7 @@ class Fig8(Item):
         return judge((first <= 0.25).all(), text, len(first), note)
 
     @claim(
-        "The difference between them is batch noise",
+        "The difference between simulation and Eq. 5 is batch noise",
         at="not in the paper",
         expect="a distance proportional to 1/√batch",
         null=level_batches,
@@ -188,7 +188,7 @@ class Fig8(Item):
         return judge(good and all(good), text, len(first))
 
     @claim(
-        "The distance rises as the field localises",
+        "The distance between simulation and Eq. 5 rises as the field localises",
         at="Appendix D.1; Fig. 8",
         expect="from about 0.005 to 0.02–0.06",
         null=lambda table: table.assign(rms=0.01),
@@ -232,8 +232,7 @@ class Fig8(Item):
             row[0].plot(path["time"], path["ipr"], color=BLUE, label="simulated")
             row[0].plot(path["time"], path["ipr_flow"], "--", color=VERMILION, label="Eq. 5")
             copies = f"\n× {2 * run.task.sites}" * run.symmetric
-            label = f"{run.task.title}\nbatch {run.batch_size:,}{copies}"
-            row[0].set_ylabel(label, fontsize="small")
+            row[0].set_ylabel(f"{run.task.title}\nbatch {run.batch_size:,}{copies}", fontsize="small")
             row[0].set_title("IPR", fontsize="small")
             row[1].plot(path["time"], path["rms"], color=BLACK, label="distance of the two fields")
             row[1].plot(path["time"], path["rms_self"], ":", color=GREEN, label="distance of two simulations")

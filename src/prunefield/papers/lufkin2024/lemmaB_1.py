@@ -11,7 +11,7 @@ from pandas import DataFrame
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, judge, numbers, rows
 from prunefield.papers._kit import BLACK, VERMILION
 from prunefield.papers.lufkin2024._fields import list_fields
-from prunefield.papers.lufkin2024._neurons import TASKS, integrate
+from prunefield.papers.lufkin2024._neurons import TASKS, solve_flows
 from prunefield.papers.lufkin2024._pictures import draw_amplifier
 from prunefield.runs import Result, Run
 from prunefield.tasks import Discrimination
@@ -63,7 +63,7 @@ class LemmaB_1(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        return [flow for task in TASKS for flow in integrate(task, scale)]
+        return [flow for task in TASKS for flow in solve_flows(task, scale)]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         return DataFrame([row for task in TASKS for row in describe_amplifier(task)])

@@ -13,7 +13,14 @@ from prunefield.measures.localisation import compute_ipr
 from prunefield.measures.sinusoids import fit_sinusoid
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, numbers, rows
 from prunefield.papers._kit import BLACK, GREY, PALETTE
-from prunefield.papers.lufkin2024._elliptical_runs import LONG, PANELS, compare, integrate, number_inits, simulate
+from prunefield.papers.lufkin2024._elliptical_runs import (
+    LONG,
+    PANELS,
+    integrate_controls,
+    integrate_panels,
+    number_inits,
+    simulate_panels,
+)
 from prunefield.papers.lufkin2024._fields import list_fields
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
@@ -27,7 +34,7 @@ MODELS = tuple(task.title for task in TASKS)
 SINUSOID, NEAR = 0.01, 0.1
 
 
-def describe_end(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]:
+def fit_end(run: Neuron | Flow, result: Result) -> Iterator[dict[str, Any]]:
     """One row for each field at the end of a flow or a simulation."""
     weights = result.records[-1].tensors["weights"]
     found = fit_sinusoid(weights)
@@ -65,7 +72,7 @@ def equalise(table: Frame) -> Frame:
     return table.assign(ratio=table["ratio"].where(table["ratio"].isna(), 0.5))
 
 
-def localise(table: Frame) -> Frame:
+def replace_by_ising_flow(table: Frame) -> Frame:
     """The null: the flow of Ising data, which localises, instead of all others."""
     ising, flow = rows(table, source="flow", model="Ising").set_index("init"), table["source"] == "flow"
     names = ("frequency", "height", "error")
@@ -89,12 +96,16 @@ class Proposition3_3(Item):
 
     def runs(self, scale: Scale) -> list[Run]:
         student, *_ = PANELS
-        return [*integrate(), *compare(), *(run for run in simulate(scale) if run.task != student.task)]
+        return [
+            *integrate_panels(),
+            *integrate_controls(),
+            *(run for run in simulate_panels(scale) if run.task != student.task),
+        ]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         tasks = {run.task.title: run.task for run in results if isinstance(run, Flow)}
         theory = [row for task in tasks.values() for row in describe_theory(task)]
-        return concat([gather(results, describe_end, (Neuron, Flow)), DataFrame(theory)], ignore_index=True)
+        return concat([gather(results, fit_end, (Neuron, Flow)), DataFrame(theory)], ignore_index=True)
 
     def ideal(self) -> Frame:
         """Flows end as the constants of theory, simulated ones as those of Eq. 11 as printed; Ising data localise."""
@@ -126,7 +137,7 @@ class Proposition3_3(Item):
         "Steady states on elliptical data are sinusoids, whatever the kurtosis",
         at="Proposition 3.3",
         expect="sinusoids (criterion: the best fit misses at most 1 % of the ℓ2 norm)",
-        null=localise,
+        null=replace_by_ising_flow,
     )
     def sinusoids(table: Frame) -> Verdict:
         fields = rows(table, source="flow", model=MODELS)
@@ -141,7 +152,7 @@ class Proposition3_3(Item):
         "The sinusoid with the smallest ratio is stable: a constant, to which every flow converges",
         at="follows from Eq. 11; §4.3 and Fig. 4 centre: −0.04",
         expect="height 0.0410 for Gaussian data and 0.0327 for Student's t with ν = 3, within 1 %",
-        null=localise,
+        null=replace_by_ising_flow,
     )
     def constants(table: Frame) -> Verdict:
         """The one stable frequency and its height, against the end of every flow."""

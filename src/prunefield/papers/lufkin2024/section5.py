@@ -12,7 +12,7 @@ from prunefield.measures.localisation import compute_ipr
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, numbers, replace_rows, rows
 from prunefield.papers._kit import BLUE, GREY, VERMILION
 from prunefield.papers.lufkin2024._fields import NOISE, list_fields
-from prunefield.papers.lufkin2024._units import describe, judge_signs
+from prunefield.papers.lufkin2024._units import judge_signs, show_median_range
 from prunefield.runs import Result, Run
 from prunefield.runs.neuron import Neuron
 from prunefield.tasks.ising import Ising
@@ -100,10 +100,10 @@ class Section5(Item):
         fields, plain = (rows(table, data=data, filtered=filtered) for filtered in (True, False))
         ipr, depth = numbers(fields, "ipr_n"), numbers(fields, "depth")
         note = (
-            f"not filtered: IPR·N {describe(numbers(plain, 'ipr_n'))}, the other sign up to "
+            f"not filtered: IPR·N {show_median_range(numbers(plain, 'ipr_n'))}, the other sign up to "
             f"{numbers(plain, 'depth').max():.2f} of the peak"
         )
-        seen = f"IPR·N {describe(ipr)}, the other sign {depth.min():.2f} to {depth.max():.2f} of the peak"
+        seen = f"IPR·N {show_median_range(ipr)}, the other sign {depth.min():.2f} to {depth.max():.2f} of the peak"
         return judge_signs((ipr > NOISE) & (depth >= DEEP), seen, note)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:

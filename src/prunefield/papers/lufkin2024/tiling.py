@@ -33,10 +33,10 @@ SIZES: dict[Scale, tuple[int, int, float, int]] = {
 }
 
 
-def find_nearest(peaks: torch.Tensor, size: int) -> torch.Tensor:
+def measure_gaps(peaks: torch.Tensor, size: int) -> torch.Tensor:
     """The smallest distance on a ring between any two of the positions (nets, units), shape (nets,).
 
-    >>> find_nearest(torch.tensor([[0, 5, 38], [1, 1, 9]]), 40).tolist()
+    >>> measure_gaps(torch.tensor([[0, 5, 38], [1, 1, 9]]), 40).tolist()
     [2, 0]
     """
     gaps = measure_ring_distance(peaks[:, :, None], peaks[:, None], size)
@@ -53,11 +53,11 @@ def average_cosines(fields: torch.Tensor) -> torch.Tensor:
     return (unit.sum(1).square().sum(-1) - count) / max(1, count * (count - 1))
 
 
-def name_source(run: Committee | CommitteeFlow) -> str:
+def name_committee(run: Committee | CommitteeFlow) -> str:
     return TOGETHER if isinstance(run, Committee) else FLOW if run.together else ALONE
 
 
-def read_weights(result: Result) -> torch.Tensor:
+def read_last_weights(result: Result) -> torch.Tensor:
     return result.records[-1].tensors["weights"].to(torch.float64)
 
 
@@ -98,15 +98,15 @@ class Tiling(Item):
     def table(self, results: Mapping[Run, Result]) -> Frame:
         """One row for each network; `alike` is the median cosine of its units and those of the flow."""
         runs = [run for run in results if isinstance(run, Committee | CommitteeFlow)]
-        places = {(name_source(run), run.hidden): read_weights(results[run]) for run in runs}
+        places = {(name_committee(run), run.hidden): read_last_weights(results[run]) for run in runs}
 
         def describe_networks(run: Committee | CommitteeFlow, result: Result) -> Iterator[dict[str, Any]]:
-            w = read_weights(result)
+            w = read_last_weights(result)
             flow = places.get((FLOW, run.hidden), w) if isinstance(run, Committee) else w
             return list_fields(
-                {"source": name_source(run), "units": run.hidden, "size": run.task.sites},
+                {"source": name_committee(run), "units": run.hidden, "size": run.task.sites},
                 net=torch.arange(run.inits),
-                nearest=find_nearest(locate_peak(w), run.task.sites),
+                nearest=measure_gaps(locate_peak(w), run.task.sites),
                 ipr_n=(compute_ipr(w) * run.task.sites).median(-1).values,
                 cosine=average_cosines(w),
                 alike=functional.cosine_similarity(w, flow, dim=-1).median(-1).values,
@@ -158,7 +158,7 @@ class Tiling(Item):
         return judge(chance < 0.05, f"{seen}test: p = {chance:.2g})", len(ours) + len(alone))
 
     @claim(
-        "They point away from each other (K = {units})",
+        "The fields of a committee point away from each other (K = {units})",
         at="our question",
         expect="fields that sum to zero: a mean cosine of −1/(K − 1) in simulation and flow (criterion: within 0.1)",
         null=replace_rows({"source": (TOGETHER, FLOW)}, by={"source": ALONE}),

@@ -69,7 +69,7 @@ def compare_signs(table: Frame, by: str) -> Verdict:
     return judge_readings(measure, 2 * len(pruned(table)))
 
 
-def judge_agreement(table: Frame, names: tuple[str, ...], note: str) -> Verdict:
+def judge_signs_agree(table: Frame, names: tuple[str, ...], note: str) -> Verdict:
     """Whether scores that are computed in other ways have the signs of those by which claims are judged."""
     groups = pruned(table)
     shares = {name: ((groups[name] > 0) == (groups[READING] > 0)).mean() for name in names}

@@ -22,7 +22,7 @@ from prunefield.tasks.tiny_imagenet import TinyImagenet
 
 
 @dataclass(frozen=True)
-class Setting:
+class DataSetting:
     """A data set at a scale: the net that is pruned on it, and how it is measured."""
 
     task: Task
@@ -45,7 +45,7 @@ class Setting:
 # Localisation needs the training to outrun the initialisation, so short trainings begin with small weights.
 SHORT = {"batch_norm": False, "init": "glorot-uniform", "init_scale": 0.2}
 SMOKE = partial(
-    Setting,
+    DataSetting,
     net={"hidden": (64, 64), "steps": 800, "rewind": 50, "rounds": 5, "fraction": 0.45, "held_out": 500, **SHORT},
     top=20,
     per_class=100,
@@ -58,10 +58,14 @@ SMOKE = partial(
     control_seeds=1,
 )
 LAPTOP = partial(
-    Setting, net={"hidden": (256, 256), "steps": 5_000, "rewind": 200, **SHORT}, top=40, per_class=500, samples=10_000
+    DataSetting,
+    net={"hidden": (256, 256), "steps": 5_000, "rewind": 200, **SHORT},
+    top=40,
+    per_class=500,
+    samples=10_000,
 )
 CROPS = partial(  # crops of Tiny ImageNet, which has 50 held-out images of each class
-    Setting,
+    DataSetting,
     task=TinyImagenet(side=32, crops=True),
     top=120,
     per_class=50,
@@ -71,8 +75,8 @@ CROPS = partial(  # crops of Tiny ImageNet, which has 50 held-out images of each
     control_seeds=1,
 )
 QUARTER = {"steps": 10_000, "rewind": 250}  # of the paper's length
-PAPER = partial(Setting, net={}, top=120, per_class=50, samples=50_000, scored=50)
-SIZES: dict[Scale, dict[str, Setting]] = {
+PAPER = partial(DataSetting, net={}, top=120, per_class=50, samples=50_000, scored=50)
+SIZES: dict[Scale, dict[str, DataSetting]] = {
     "smoke": {
         "leaves": SMOKE(task=Leaves(side=16, count=25, margin=4, largest=6)),
         "images": SMOKE(task=Photos(side=16, rows=2, columns=3)),
@@ -97,7 +101,7 @@ PER_DATA = {"data": DATA}
 claim_on_nets = partial(claim, decided_at="laptop", per=PER_DATA)
 
 
-def list_sizes(show: Callable[[Setting], object]) -> str:
+def list_sizes(show: Callable[[DataSetting], object]) -> str:
     """A setting at each scale, for the choices of items."""
     found = {scale: dict.fromkeys(str(show(setting)) for setting in size.values()) for scale, size in SIZES.items()}
     return ", ".join(f"{' or '.join(values)} ({scale})" for scale, values in found.items())

@@ -16,8 +16,8 @@ from prunefield.papers.redman2025._fates import (
     READING_CHOICE,
     compare_signs,
     find_group,
-    judge_agreement,
     judge_readings,
+    judge_signs_agree,
     opposite_signs,
     pruned,
     share_signs,
@@ -224,7 +224,7 @@ class Fig5(Item):
         null=opposite_signs,
     )
     def first_order(table: Frame) -> Verdict:
-        return judge_agreement(table, ("first",), "first order and corrected")
+        return judge_signs_agree(table, ("first",), "first order and corrected")
 
     @claim_on_nets(
         "The signs do not depend on how classes are averaged, which the paper does not specify",
@@ -234,7 +234,7 @@ class Fig5(Item):
     )
     def averaging(table: Frame) -> Verdict:
         ways = "score per class, of the mean kurtosis (both corrected), and of all images as one class"
-        return judge_agreement(table, ("corrected_mean", "pooled"), ways)
+        return judge_signs_agree(table, ("corrected_mean", "pooled"), ways)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         names = fit_height(figure, table)

@@ -32,10 +32,11 @@ SMALL, MOST = 0.5, 0.9  # "skewed to small values": this share of the similariti
 METHODS = ("imp", "random", "ica")
 
 
-def compare(masks: Tensor, filters: Tensor) -> tuple[Tensor, Tensor]:
+def compare_filters(masks: Tensor, filters: Tensor) -> tuple[Tensor, Tensor]:
     """The largest |cos| of each mask (n, …) over the filters (k, …), and which filter it is.
 
-    >>> compare(torch.tensor([[True, True, False]]), torch.tensor([[0.0, 0.0, 1.0], [-3.0, 0.0, 0.0]]))[1].tolist()
+    >>> filters = torch.tensor([[0.0, 0.0, 1.0], [-3.0, 0.0, 0.0]])
+    >>> compare_filters(torch.tensor([[True, True, False]]), filters)[1].tolist()
     [1]
     """
     flat, others = masks.flatten(1).to(filters.dtype), filters.flatten(1)
@@ -75,9 +76,12 @@ class FigS2(Item):
         def rate(run: Widths, _: Result) -> Iterator[Row]:
             imp, data = run.of, data_of(run.of.task)
             ours, chance = (connected(imp, results[imp], method, run.top) for method in ("imp", "random"))
-            found = {"imp": compare(ours, filters[data, "ica"]), "random": compare(chance, filters[data, "ica"])}
+            found = {
+                "imp": compare_filters(ours, filters[data, "ica"]),
+                "random": compare_filters(chance, filters[data, "ica"]),
+            }
             best = cut(filters[data, "ica"][found["imp"][1]], ours)
-            for method, pair in (found | {"ica": compare(best, filters[data, "ica"])}).items():
+            for method, pair in (found | {"ica": compare_filters(best, filters[data, "ica"])}).items():
                 for n, (cosine, index) in enumerate(zip(*(part.tolist() for part in pair), strict=True)):
                     place = {"data": data, "seed": imp.seed, "method": method}
                     yield {**place, "mask": n, "cosine": cosine, "component": index}

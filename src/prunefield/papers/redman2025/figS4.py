@@ -61,7 +61,7 @@ class FigS4(Item):
         """One row per data set, seed and round; spreads are those of the smallest and the largest third of |w|."""
 
         def measure(run: Cavity, result: Result) -> Iterator[Row]:
-            for record in read_weights(result):
+            for record in select_weight_records(result):
                 ordered = record.tensors["score"][record.tensors["weight"].abs().argsort()]
                 third = len(ordered) // 3
                 spread = {"spread_low": ordered[:third].std().item(), "spread_high": ordered[-third:].std().item()}
@@ -107,7 +107,7 @@ class FigS4(Item):
         lettered: list[Axes] = []
         for data, _, panels in split_panels(figure, table, 4):
             run = next(run for run in results if isinstance(run, Cavity) and data_of(run.of.task) == data)
-            records = read_weights(results[run])
+            records = select_weight_records(results[run])
             for axes, (name, record) in zip(panels, product(DRAWN, (records[0], records[-1])), strict=True):
                 draw_scatter(axes, record, name)
                 axes.set_title(f"{data}, n = {record['round']}", loc="left")
@@ -115,7 +115,7 @@ class FigS4(Item):
         letter_panels(lettered)
 
 
-def read_weights(result: Result) -> list[Record]:
+def select_weight_records(result: Result) -> list[Record]:
     """The records of single weights, one for each round."""
     return [record for record in result.records if record["by"] == "all"]
 

@@ -37,16 +37,16 @@ AXES = {
 }
 
 
-def settings(scale: Scale) -> dict[Imp, str]:
+def list_settings(scale: Scale) -> dict[Imp, str]:
     """The pruning runs, each with the name of the setting that differs from the base."""
     base = nets(scale, "leaves")
     found = {**dict.fromkeys(nets(scale), "data"), **dict.fromkeys(base, "base")}
     for axis, values in VARIED[scale].items():
-        found |= {vary(base[0], axis, value): "data" if axis == "labels" else axis for value in values}
+        found |= {change_axis(base[0], axis, value): "data" if axis == "labels" else axis for value in values}
     return found
 
 
-def vary(base: Imp, axis: str, value: int) -> Imp:
+def change_axis(base: Imp, axis: str, value: int) -> Imp:
     """The base with one setting changed."""
     changes: dict[str, dict[str, Any]] = {
         "images": {"images": value},
@@ -98,11 +98,11 @@ class Reuse(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        return [*widths(scale, settings(scale))]
+        return [*widths(scale, list_settings(scale))]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         """One row per setting and seed."""
-        axes = {imp: axis for scale in VARIED for imp, axis in settings(scale).items()}
+        axes = {imp: axis for scale in VARIED for imp, axis in list_settings(scale).items()}
 
         def measure(run: Widths, result: Result) -> list[Row]:
             imp = run.of

@@ -33,7 +33,7 @@ from prunefield.report.item_files import make_item_files, read_item_files
 from prunefield.report.ledger import Finding
 from prunefield.report.page.contents import describe_figure, describe_item, list_papers, summarise_versions
 from prunefield.report.page.dynamics import describe_dynamics
-from prunefield.report.page.fields import describe_fields
+from prunefield.report.page.fields import explore_fields
 from prunefield.report.page.gaps import Collected, describe_store, explain_problem
 from prunefield.report.page.packing import pack_island
 from prunefield.report.page.prunings import describe_prunings
@@ -46,7 +46,7 @@ SCRIPTS = (
 )  # fmt: skip
 STYLES = ("colours", "page", "parts", "explorers")
 Explored = dict[str, tuple[dict[str, Any], dict[str, Any]]]  # by explorer: what is listed, and its islands
-EXPLORERS = {"fields": describe_fields, "dynamics": describe_dynamics, "pruning": describe_prunings}
+EXPLORERS = {"fields": explore_fields, "dynamics": describe_dynamics, "pruning": describe_prunings}
 
 
 def write_page(found: Collected, store: Store, path: Path, *, engine: Engine | None = None) -> Path:

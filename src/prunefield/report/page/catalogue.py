@@ -22,7 +22,7 @@ class Listed(NamedTuple):
     problems: dict[str, str]
 
 
-def list_runs(store: Store, kind: type[R], most: int) -> Listed:
+def select_runs(store: Store, kind: type[R], most: int) -> Listed:
     """The first `most` finished runs of a kind, those with low seeds first."""
     names = [name for name in store.names() if name.startswith(f"{kind.kind()}-") and store[name].is_done]
     found: list[R] = []

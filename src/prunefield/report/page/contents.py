@@ -42,14 +42,14 @@ def describe_figure(finding: Finding, files: ItemFiles, store: Store) -> dict[st
     return {
         **files.about,
         **{suffix: data.decode() if suffix == "csv" else data for suffix, data in files.contents.items()},
-        "settings": describe_settings(
+        "settings": sort_settings(
             {run.folder: (run.settings(), one) for (run, one) in zip(finding.results, made, strict=True)}
         ),
         "made": summarise_versions(made),
     }
 
 
-def describe_settings(runs: Mapping[str, tuple[dict[str, Any], dict[str, Any]]]) -> dict[str, Any]:
+def sort_settings(runs: Mapping[str, tuple[dict[str, Any], dict[str, Any]]]) -> dict[str, Any]:
     """For each kind of run: the settings that differ between its runs, with their values, and those that are shared."""
     kinds: dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]] = {}
     for name, (settings, made) in runs.items():

@@ -14,7 +14,7 @@ import torch
 from prunefield.core.errors import Error
 from prunefield.core.settings import flatten_settings
 from prunefield.lab.store import Store
-from prunefield.report.page.catalogue import list_runs
+from prunefield.report.page.catalogue import select_runs
 from prunefield.report.page.gaps import explain_problem
 from prunefield.report.page.packing import round_to_bytes
 from prunefield.runs.flow import Flow
@@ -30,7 +30,7 @@ STEPS, STARTS = 60, 32  # records and initialisations of a run that are shown at
 
 def describe_dynamics(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
     """The list of entries with all that the phase diagram needs, and an island for each of them."""
-    neurons, flows = list_runs(store, Neuron, RUNS), list_runs(store, Flow, RUNS)
+    neurons, flows = select_runs(store, Neuron, RUNS), select_runs(store, Flow, RUNS)
     problems = {**neurons.problems, **flows.problems}
     starts: dict[str, list[Flow]] = {}
     for flow in flows.runs:
@@ -44,7 +44,7 @@ def describe_dynamics(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
         first = neuron or found[0]
         assert isinstance(first.task, Discrimination)
         try:
-            island = {"sources": _read_sources(store, neuron, found), **describe_task(first.task)}
+            island = {"sources": _read_sources(store, neuron, found), **sample_task_curves(first.task)}
         except (Error, LookupError, ValueError, RuntimeError) as error:
             problems[first.folder] = explain_problem(error)
             continue
@@ -76,7 +76,7 @@ def _read_sources(store: Store, neuron: Neuron | None, flows: list[Flow]) -> lis
     return found
 
 
-def describe_task(task: Discrimination) -> dict[str, Any]:
+def sample_task_curves(task: Discrimination) -> dict[str, Any]:
     """The marginal law and the amplifier of a task as curves."""
     x, a = (torch.linspace(-end, end, POINTS, dtype=torch.float64) for end in (SPREAD, 1.0))
     return {

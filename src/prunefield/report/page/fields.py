@@ -17,7 +17,7 @@ from prunefield.lab.store import Store
 from prunefield.measures.kurtosis import gaussian_kurtosis, kurtosis_per_class
 from prunefield.measures.widths import measure_widths
 from prunefield.pruning.rounds import count_lifetimes
-from prunefield.report.page.catalogue import list_runs, name_runs
+from prunefield.report.page.catalogue import name_runs, select_runs
 from prunefield.report.page.gaps import explain_problem
 from prunefield.report.page.packing import round_to_bytes
 from prunefield.runs import Record
@@ -34,11 +34,11 @@ IMAGES = 2_000  # for pre-activations, at most
 BINS, REACH = 33, 4.0  # of histograms, and their half width in standard deviations
 
 
-def describe_fields(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
+def explore_fields(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
     """The list of runs, and an island for each of them."""
-    listed = list_runs(store, Imp, RUNS)
+    listed = select_runs(store, Imp, RUNS)
     side = choose_side(listed.runs)
-    gabors, images = list_runs(store, Gabors, 10 * RUNS).runs, list_runs(store, Kurtosis, 10 * RUNS).runs
+    gabors, images = select_runs(store, Gabors, 10 * RUNS).runs, select_runs(store, Kurtosis, 10 * RUNS).runs
     names = name_runs(listed.runs, [f"{name_task(run.task)}, seed {run.seed}" for run in listed.runs], ("task", "seed"))
     shown, islands, problems = [], {}, dict(listed.problems)
     for run, name in zip(listed.runs, names, strict=True):

@@ -8,7 +8,7 @@ import torch
 from prunefield.core.errors import Error
 from prunefield.lab.store import Store
 from prunefield.masks.mask import unpack_bits
-from prunefield.report.page.catalogue import list_runs
+from prunefield.report.page.catalogue import select_runs
 from prunefield.report.page.fields import name_task
 from prunefield.report.page.gaps import explain_problem
 from prunefield.runs.pruned import Pruned
@@ -21,7 +21,7 @@ PREFIX = "density:"
 
 def describe_prunings(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
     """How many runs there are, and the one island with all of them."""
-    pruned, sketches = list_runs(store, Pruned, RUNS), list_runs(store, Sketch, RUNS)
+    pruned, sketches = select_runs(store, Pruned, RUNS), select_runs(store, Sketch, RUNS)
     problems = {**pruned.problems, **sketches.problems}
     rows, groups, bounds = [], {}, []
     for run in pruned.runs:
@@ -41,7 +41,7 @@ def describe_prunings(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
     return summary, {"pruning": {"runs": rows, "overlaps": overlaps, "bounds": bounds}}
 
 
-def name_network(run: Pruned) -> str:
+def name_pruned_network(run: Pruned) -> str:
     """Network and data of a run in a few words."""
     settings = run.net.settings()
     width = f" {settings['width']}" if "width" in settings else ""
@@ -68,7 +68,7 @@ def _describe_run(run: Pruned, values: list[dict[str, Any]]) -> dict[str, Any]:
     layers = {key.removeprefix(PREFIX): value for key, value in first.items() if key.startswith(PREFIX)}
     return {
         "run": run.folder,
-        "net": name_network(run),
+        "net": name_pruned_network(run),
         "density": run.density,
         "method": name_method(run),
         "sampled": run.sample,
