@@ -175,6 +175,7 @@ def test_a_table_is_judged_by_what_is_there(smoke, store):
     """At a scale in `incomplete_at`, and only there."""
     from prunefield.lab.execution import obtain
     from prunefield.papers.bar2023.table4 import Table4
+    from prunefield.report.drawings import write_caption
     from prunefield.report.ledger import read_finding
 
     class Open(Table4):
@@ -187,5 +188,6 @@ def test_a_table_is_judged_by_what_is_there(smoke, store):
     finding = read_finding(store, Open(), "smoke")
     assert finding.missing == len(others)
     assert f"1 of {1 + len(others)} run" in finding.describe()
+    assert f"1 of {1 + len(others)} run" in write_caption(finding)
     assert {row.verdict.status for row in finding.rows if "here at" in row.claim.text} == {OPEN}
     finding.draw()

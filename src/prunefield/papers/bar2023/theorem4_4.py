@@ -231,4 +231,4 @@ class Theorem4_4(Item):
         cloud.plot(ends, ends, color=BLACK, linewidth=1, label="error = bound")
         cloud.set(xscale="log", yscale="log", xlabel="bound", ylabel="exact error", ylim=(ends[0] / 8, None))
         cloud.set_title("d = 100, τ = 1: violated above the line")
-        cloud.legend(loc="lower right")
+        figure.legend(handles=cloud.get_legend_handles_labels()[0], loc="outside lower center", ncols=4, markerscale=3)
