@@ -7,10 +7,12 @@ import re
 import shutil
 import zlib
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import prunefield.papers
 from prunefield.core.names import modules
 from prunefield.engines.local import Local
 from prunefield.lab.listing import read_owners, write_owner
@@ -187,3 +189,9 @@ def test_explorers_begin_with_the_most_local_fields():
     narrower[-1, :, 0] = 2.0
     nothing = np.full((3, 4, 3), np.nan)
     assert sorted(map(compare_widths, (nothing, widths, narrower))) == [0.4, 1.0, math.inf]
+
+
+def test_no_legend_is_below_a_figure():
+    """The caption of its file is there: a legend at the lower edge would move onto it."""
+    folder = Path(prunefield.papers.__file__).parent
+    assert [path.name for path in folder.rglob("*.py") if "outside lower" in path.read_text()] == []

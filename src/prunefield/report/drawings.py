@@ -5,7 +5,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import prunefield
-from prunefield.report.ledger import Finding, find_seeds
+from prunefield.report.ledger import Finding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,11 +56,6 @@ def write_caption(finding: Finding) -> str:
         f"{finding.name}. {title} {finding.scale} scale; {finding.count_parts()}. prunefield {prunefield.__version__}, "
         f"digest {finding.digest[:12]}."
     )
-
-
-def list_seeds(finding: Finding) -> list[int]:
-    """Every seed anywhere in the settings of the runs of a finding."""
-    return sorted({seed for run in finding.results for seed in find_seeds(run.settings())})
 
 
 def describe_drawing(figure: "Figure", finding: Finding) -> str:

@@ -72,9 +72,12 @@ class Finding:
 
     def count_parts(self, between: str = "; ") -> str:
         """The seeds, and how many runs and rows there are."""
-        seeds = show_seeds({seed for run in self.results for seed in find_seeds(run.settings())})
         there = f"{len(self.results)} of {len(self.results) + self.missing}" if self.missing else len(self.results)
-        return f"{seeds}{between}{there} run{'s' * (len(self.results) != 1)}, n = {len(self.table):,} rows"
+        return f"{self.show_seeds()}{between}{there} run{'s' * (len(self.results) != 1)}, n = {len(self.table):,} rows"
+
+    def show_seeds(self) -> str:
+        """Every seed anywhere in the settings of the runs."""
+        return show_seeds({seed for run in self.results for seed in find_seeds(run.settings())})
 
     @cached_property
     def rows(self) -> list[Row]:

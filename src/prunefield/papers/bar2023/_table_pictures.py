@@ -11,7 +11,8 @@ from prunefield.papers._kit import BLACK, GREY, PALETTE
 from prunefield.papers.bar2023._night import MARGIN
 
 ENOUGH = 3  # seeds from which on an interval is drawn: that of two rests on one difference, and may have no width
-NAMES, PRINTED, OURS = 1.75, 0.5, 1.2  # inches of a table: names of its columns, one printed cell, one of ours
+NAMES, PRINTED, OURS = 2.0, 0.5, 1.2  # inches of a table: names of its columns, one printed cell, one of ours
+LABELS = 2.1  # inches of the names of the differences, to the left of both
 LINE, HEAD = 0.21, 4.6  # inches of a line; lines before the first column
 CELL = ["data", "net", "density"]
 KEPT = "% kept"  # ends the name of a toy whose density stands for a printed one
