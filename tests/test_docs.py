@@ -83,6 +83,7 @@ def test_the_tables_are_those_of_the_published_results():
 
 def test_the_demo_in_the_readme_adds_up():
     screen = (ROOT / "README.md").read_text().partition("<!-- demo -->")[2].partition("Worth seeing")[0]
+    assert f" of {len(modules('papers'))} items\n" in screen, "copy the last screen of `make demo`"
     rows = re.findall(r"^(\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)$", screen, re.MULTILINE)
     assert [row[0] for row in rows] == [*sorted({name.partition("/")[0] for name in modules("papers")}), "all"]
     assert all(int(total) == sum(map(int, parts)) for _, total, *parts in rows)

@@ -200,3 +200,24 @@ def test_runs_are_listed_with_what_tells_them_apart(capsys, store):
     assert rows[2]["items"] == []
     assert rows[1]["bytes"] > 100
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", rows[1]["date"])
+
+
+@pytest.mark.parametrize("command", [["--help"], ["data", "list"], ["list", "tasks"]])
+@pytest.mark.parametrize("columns", [44, 60, 100])
+def test_lists_fit_the_terminal_and_break_between_words(capsys, monkeypatch, command, columns):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert main(command) == 0
+    words = set(capsys.readouterr().out.split())
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= columns
+    assert {word for word in shown.split() if not word.endswith(":")} <= words
+
+
+@pytest.mark.parametrize(("verb", "names"), [("runs", "RUN"), ("data", "NAME")])
+def test_a_missing_action_does_not_ask_for_names_too(capsys, verb, names):
+    assert main([verb]) == 2
+    said = capsys.readouterr().err
+    assert "list|" in said
+    assert names not in said.replace("prunefield", "")

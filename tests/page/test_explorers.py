@@ -95,6 +95,18 @@ def test_the_field_moves_with_time_beside_its_flow(open_page):
         assert words in page.locator("main").inner_text()
 
 
+def test_the_phase_diagram_says_that_it_is_cut_only_where_it_is(open_page):
+    page = open_page("#/dynamics")
+    wait(page)
+    largest = max(
+        float(found[1].replace("−", "-"))
+        for point in page.locator(".chart a").all()
+        if (found := re.search(r"excess kurtosis (\S+),", point.get_attribute("aria-label") or ""))
+    )
+    title = page.locator("figcaption", has_text="against excess kurtosis").inner_text()
+    assert ("20" in title) == (largest > 20)
+
+
 def test_a_point_of_the_phase_diagram_opens_its_field(open_page):
     page = open_page("#/dynamics")
     wait(page)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from pandas import concat
 from scipy import stats
 
 from prunefield.lab.execution import order_runs
@@ -175,6 +176,7 @@ def test_a_table_is_judged_by_what_is_there(smoke, store):
     """At a scale in `incomplete_at`, and only there."""
     from prunefield.lab.execution import obtain
     from prunefield.papers.bar2023.table4 import Table4
+    from prunefield.report.drawings import write_caption
     from prunefield.report.ledger import read_finding
 
     class Open(Table4):
@@ -187,5 +189,26 @@ def test_a_table_is_judged_by_what_is_there(smoke, store):
     finding = read_finding(store, Open(), "smoke")
     assert finding.missing == len(others)
     assert f"1 of {1 + len(others)} run" in finding.describe()
+    assert f"1 of {1 + len(others)} run" in write_caption(finding)
     assert {row.verdict.status for row in finding.rows if "here at" in row.claim.text} == {OPEN}
     finding.draw()
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_all_columns_of_the_accuracies_are_inside_the_drawing(number):
+    """However many networks of ours there are: two at night scale."""
+    from prunefield.core.figures import fix_layout, make_figure
+    from prunefield.papers import Item
+
+    item = Item.parse(f"bar2023/table{number}")
+    table = item.ideal()
+    ours = table[table["source"] == "here"]
+    table = concat([table, ours.assign(data="CIFAR-10, 16 × 16"), ours.assign(data="other, 16 × 16")])
+    figure = make_figure(lambda figure: item.draw(figure, table, {}), item.size, "footer")
+    fix_layout(figure)
+    figure.canvas.draw()
+    (accuracies,) = (axes for axes in figure.axes if not axes.axison)
+    shown = [text.get_window_extent() for text in accuracies.texts]
+    assert len(shown) > 20
+    assert min(box.x0 for box in shown) >= 0
+    assert max(box.x1 for box in shown) <= figure.bbox.x1

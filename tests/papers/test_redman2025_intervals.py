@@ -90,3 +90,18 @@ def test_greedy_pruning_may_have_fewer_seeds_than_the_rest():
         verdict = on_leaves.check(table)
         assert verdict.status == "reproduced"
         assert "nan" not in verdict.observed + verdict.note
+
+
+def test_the_line_of_gaussian_values_is_named_beside_the_axes():
+    """Inside, curves would cross its name."""
+    from matplotlib.figure import Figure
+
+    from prunefield.papers.redman2025._pictures import draw_gaussian_kurtosis
+
+    figure = Figure()
+    axes = figure.subplots()
+    draw_gaussian_kurtosis(axes, 3 * 99 / 101)
+    figure.canvas.draw()
+    (name,) = axes.texts
+    assert name.get_text() == "n = 100:\n2.941"
+    assert name.get_window_extent().x0 >= axes.get_window_extent().x1

@@ -2,13 +2,17 @@
 
 import base64
 import json
+import math
 import re
 import shutil
 import zlib
 from html.parser import HTMLParser
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+import prunefield.papers
 from prunefield.core.names import modules
 from prunefield.engines.local import Local
 from prunefield.lab.listing import read_owners, write_owner
@@ -16,6 +20,7 @@ from prunefield.lab.store import Store
 from prunefield.report.item_files import read_item_files, write_item_files
 from prunefield.report.ledger import find_items, read_finding
 from prunefield.report.page import LARGEST, SCRIPTS, STYLES, hash_source, read_web_file, render_page
+from prunefield.report.page.fields import compare_widths
 
 VOID = {"col", "meta", "br", "link", "img", "input"}
 
@@ -168,3 +173,25 @@ def test_a_drawing_says_in_its_file_what_it_is(findings, tmp_path):
         text = re.sub(r"\s+", " ", write_item_files(finding, Store(tmp_path))[1].read_text())
         for words in (finding.name, f"{finding.scale} scale", "n = ", finding.digest[:12]):
             assert words in text
+
+
+def test_a_drawing_says_it_once(findings, tmp_path):
+    """The line below a figure in a notebook is not repeated above the caption of its file."""
+    for finding in findings:
+        text = write_item_files(finding, Store(tmp_path))[1].read_text()
+        assert text.count(f"n = {len(finding.table):,} rows") <= 2  # in the caption, and in the description
+        assert finding.describe() not in text
+
+
+def test_explorers_begin_with_the_most_local_fields():
+    widths = np.full((3, 4, 3), 5.0)
+    narrower = widths.copy()
+    narrower[-1, :, 0] = 2.0
+    nothing = np.full((3, 4, 3), np.nan)
+    assert sorted(map(compare_widths, (nothing, widths, narrower))) == [0.4, 1.0, math.inf]
+
+
+def test_no_legend_is_below_a_figure():
+    """The caption of its file is there: a legend at the lower edge would move onto it."""
+    folder = Path(prunefield.papers.__file__).parent
+    assert [path.name for path in folder.rglob("*.py") if "outside lower" in path.read_text()] == []

@@ -16,6 +16,7 @@ import prunefield
 from prunefield.core.errors import Error, show_line, unknown
 from prunefield.core.interruption import find_advice
 from prunefield.core.names import modules, read_summary
+from prunefield.core.terminal import find_width, wrap_lines
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -93,16 +94,18 @@ def call_verb(argv: list[str]) -> int:
 
 def describe_verbs(verbs: dict[str, str]) -> str:
     """What `prunefield --help` prints."""
-    lines = [f"  {name:<10} {read_summary('cli.verbs', name)}" for name in verbs]
+    width = find_width() or 1000
+    lines = [wrap_lines(read_summary("cli.verbs", name), width, first=f"  {name:<10} ") for name in verbs]
     return "\n".join(
         (
             f"prunefield {prunefield.__version__}",
-            "Which data, networks and pruning rules make local receptive fields, and why.",
+            *wrap_lines("Which data, networks and pruning rules make local receptive fields, and why.", width),
             "",
             "usage: prunefield COMMAND [OPTIONS]",
             "",
-            *lines,
+            *(line for verb in lines for line in verb),
             "",
-            "`prunefield COMMAND --help` explains a command. To begin, run: prunefield reproduce --scale smoke",
+            *wrap_lines("`prunefield COMMAND --help` explains a command.", width),
+            *wrap_lines("To begin, run: prunefield reproduce --scale smoke", width),
         )
     )

@@ -25,7 +25,8 @@ def show_run_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
     (names, cells), width = drop_empty(columns, rows), find_width()
     place = names.index(VARIES) if VARIES in names else None
     if width is None or place is None:
-        show_table(names, cells)
+        order = sorted(range(len(names)), key=lambda at: at == place)  # last: no other cell is padded to its length
+        show_table([names[at] for at in order], [[row[at] for at in order] for row in cells])
         return
     most = max(24, width // 3)
     short = [[shorten(cell, most) if at == place else cell for at, cell in enumerate(row)] for row in cells]

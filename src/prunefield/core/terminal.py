@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 NARROWEST = 40  # columns; nothing is laid out for less
+THINNEST = 14  # characters of a column of folded text; where there is no room for them, a row is a block of lines
 
 
 def find_width() -> int | None:
@@ -40,15 +41,33 @@ def open_console() -> "Console":
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
-    """Prints a plain table: one line per row in a pipe; in a terminal, cells that are too long are folded."""
+    """Prints a plain table: one line per row in a pipe; in a terminal, cells that are too long are folded at words, and
+    where that would leave narrow columns, every row is a block with a line for each of its cells.
+    """
     cells = [list(columns), *([_show_cell(cell) for cell in row] for row in rows)]
     if title:
         print(title)
     limit = find_width()
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    whole = list(widths)
     while limit is not None and sum(widths) + 2 * (len(widths) - 1) > limit and max(widths[1:], default=0) > 8:
         widths[widths.index(max(widths[1:]), 1)] -= 1  # the first column is a name: it stays whole to be copied
+    if limit is not None and any(width < min(THINNEST, most) for width, most in zip(widths, whole, strict=True)):
+        print("\n".join(line for row in cells[1:] for line in _stack_row(columns, row, limit)))
+        return
     print("\n".join(line for row in cells for line in _fold_row(row, widths)))
+
+
+def _stack_row(columns: Sequence[str], row: Sequence[str], width: int) -> Iterator[str]:
+    """A row as a block: its first cell, then the others that say something, each with the name of its column.
+
+    >>> list(_stack_row(["data", "what", "licence"], ["ising", "spins on a ring", "–"], 18))
+    ['ising', '  what: spins on a', '        ring']
+    """
+    yield row[0]
+    for name, cell in zip(columns[1:], row[1:], strict=True):
+        if cell not in ("", "–"):
+            yield from wrap_lines(cell, width, first=f"  {name}: ")
 
 
 def _fold_row(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
@@ -58,7 +77,8 @@ def _fold_row(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
     ['a  lo  b', '   ng']
     """
     parts = [
-        [cell[at : at + width] for at in range(0, len(cell), width)] for cell, width in zip(row, widths, strict=True)
+        [cell] if len(cell) <= width else textwrap.wrap(cell, width, break_on_hyphens=False)
+        for cell, width in zip(row, widths, strict=True)
     ]
     for line in zip_longest(*parts, fillvalue=""):
         yield "  ".join(part.ljust(width) for part, width in zip(line, widths, strict=True)).rstrip()

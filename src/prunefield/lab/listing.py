@@ -46,14 +46,28 @@ def distinguish_settings(settings: Sequence[Mapping[str, Any]]) -> list[dict[str
 
     >>> distinguish_settings([{"kind": "neuron", "seed": 0, "task": {"kind": "nlgp", "g": g}} for g in (1, 3)])
     [{'seed': 0, 'varies': 'task.g=1'}, {'seed': 0, 'varies': 'task.g=3'}]
+
+    A setting that only some kinds of task have varies if it does so among these.
+
+    >>> tasks = ({"kind": "nlgp", "g": 1}, {"kind": "kur", "k": 4}, {"kind": "kur", "k": 5})
+    >>> [run["varies"] for run in distinguish_settings([{"kind": "neuron", "task": task} for task in tasks])]
+    ['task=nlgp', 'task=kur, task.k=4', 'task=kur, task.k=5']
     """
     flat = [flatten_settings(table) for table in settings]
     kinds = [table.get("kind") for table in flat]
     varying = {kind: _rank_keys([one for one in flat if one.get("kind") == kind]) for kind in dict.fromkeys(kinds)}
+    values: dict[tuple[object, ...], set[str]] = {}
+    for one, kind in zip(flat, kinds, strict=True):
+        for key in varying[kind]:
+            values.setdefault(_name_group(one, key), set()).add(repr(one.get(key, "absent")))
     return [
         {
             "seed": next((one[key] for key in one if _is_seed(key)), None),
-            "varies": ", ".join(f"{_shorten_key(key)}={_show(one[key])}" for key in varying[kind] if key in one),
+            "varies": ", ".join(
+                f"{_shorten_key(key)}={_show(one[key])}"
+                for key in varying[kind]
+                if key in one and (_is_kind(key) or len(values[_name_group(one, key)]) > 1)
+            ),
         }
         for one, kind in zip(flat, kinds, strict=True)
     ]
@@ -63,7 +77,17 @@ def _rank_keys(tables: Sequence[Mapping[str, Any]]) -> list[str]:
     """The settings that vary, except for seeds: kinds first, then those with the most values, which tell most."""
     keys = [key for key in find_varying(tables) if not _is_seed(key)]
     counts = {key: len({str(table.get(key)) for table in tables}) for key in keys}
-    return sorted(keys, key=lambda key: (not f".{key}".endswith(".kind"), -counts[key]))
+    return sorted(keys, key=lambda key: (not _is_kind(key), -counts[key]))
+
+
+def _name_group(table: Mapping[str, Any], key: str) -> tuple[object, ...]:
+    """The runs among which a setting can vary: those whose setting belongs to the same kind of thing."""
+    place = key.rpartition(".")[0]
+    return table.get("kind"), key, table.get(f"{place}.kind" if place else "kind")
+
+
+def _is_kind(key: str) -> bool:
+    return key.rpartition(".")[2] == "kind"
 
 
 def _is_seed(key: str) -> bool:

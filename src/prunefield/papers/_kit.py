@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from typing import Any, TypeVar
 
-from numpy import ndarray
+from numpy import logical_and, ndarray
 from pandas import DataFrame, Series, concat
 
 from prunefield.core.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PALETTE, PURPLE, SEQUENCE, SKY, VERMILION
@@ -32,9 +32,9 @@ def rows(table: Frame, **equal: object) -> Frame:
     >>> rows(DataFrame({"net": ["a", "b"], "seed": [0, 1]}), net="b")["seed"].tolist()
     [1]
     """
-    for name, value in equal.items():
-        table = table[table[name].isin(value if isinstance(value, tuple) else (value,))]
-    return table.reset_index(drop=True)
+    wanted = {name: value if isinstance(value, tuple) else (value,) for name, value in equal.items()}
+    kept = [table[name].isin(values).to_numpy() for name, values in wanted.items()]
+    return (table[logical_and.reduce(kept)] if kept else table).reset_index(drop=True)  # one copy, not one a column
 
 
 def numbers(table: Frame, name: str) -> ndarray:

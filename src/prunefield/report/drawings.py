@@ -10,8 +10,7 @@ from prunefield.report.ledger import Finding
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SMALL = 6.5  # points, the size of the caption
-LINE = 0.13  # inches between its lines
+LINE = 1.44  # distance of two lines of the caption over the size of its letters
 LETTER = 0.58  # mean width of a letter over its size
 DATES = {"svg": "Date", "pdf": "CreationDate"}  # left out, so that the same figure gives the same file
 
@@ -30,18 +29,20 @@ def encode_captioned(figure: "Figure", finding: Finding) -> dict[str, bytes]:
 
     figure.set_layout_engine(None)  # it is laid out; with an engine `savefig` would draw everything twice
     width, height = figure.get_size_inches()
-    lines = wrap(write_caption(finding), max(40, int(width * 72 / (LETTER * SMALL))))
-    strip = LINE * (len(lines) + 1)
+    points = min(9.0, 4 + 0.45 * width)  # as large figures are shown smaller
+    lines = wrap(write_caption(finding), max(40, int(width * 72 / (LETTER * points))))
+    line = LINE * points / 72
+    strip = line * (len(lines) + 1)
     about: dict[str, Any] = {"Title": f"{finding.name}: {finding.item.title}", "Creator": "prunefield"}
-    words = {"svg": "Description", "pdf": "Subject"}
+    fields = {"svg": "Description", "pdf": "Subject"}
     files: dict[str, bytes] = {}
     with matplotlib.rc_context(STYLE), embed_plain_fonts():
-        for place, line in enumerate(lines):
-            at = -LINE * (place + 1) / height
-            figure.text(0.02, at, line, fontsize=SMALL, color="#555555", verticalalignment="baseline")
+        for place, words in enumerate(lines):
+            at = -line * (place + 1) / height
+            figure.text(0.02, at, words, fontsize=points, color="#555555", verticalalignment="baseline")
         for suffix, date in DATES.items():
             buffer = io.BytesIO()
-            metadata = {**about, words[suffix]: write_caption(finding), date: None}
+            metadata = {**about, fields[suffix]: write_caption(finding), date: None}
             shown = Bbox([[0, -strip], [width, height]])
             figure.savefig(buffer, format=suffix, dpi=150, bbox_inches=shown, metadata=metadata)
             files[suffix] = buffer.getvalue()
@@ -50,25 +51,11 @@ def encode_captioned(figure: "Figure", finding: Finding) -> dict[str, bytes]:
 
 def write_caption(finding: Finding) -> str:
     """What the figure is, in one paragraph: item, scale, seeds, number of values, version and digest."""
-    seeds = ", ".join(map(str, list_seeds(finding))) or "none"
-    rows, runs = len(finding.table), len(finding.results)
     title = finding.item.title if finding.item.title.endswith("?") else f"{finding.item.title}."
     return (
-        f"{finding.name}. {title} {finding.scale} scale; seeds: {seeds}; n = {rows:,} rows from "
-        f"{runs:,} runs. prunefield {prunefield.__version__}, digest {finding.digest[:12]}."
+        f"{finding.name}. {title} {finding.scale} scale; {finding.count_parts()}. prunefield {prunefield.__version__}, "
+        f"digest {finding.digest[:12]}."
     )
-
-
-def list_seeds(finding: Finding) -> list[int]:
-    """Every seed anywhere in the settings of the runs of a finding."""
-    return sorted({seed for run in finding.results for seed in _find_seeds(run.settings())})
-
-
-def _find_seeds(settings: Any) -> set[int]:
-    if not isinstance(settings, dict):
-        return set()
-    inner = {seed for value in settings.values() for seed in _find_seeds(value)}
-    return inner | ({settings["seed"]} if isinstance(settings.get("seed"), int) else set())
 
 
 def describe_drawing(figure: "Figure", finding: Finding) -> str:

@@ -40,7 +40,7 @@ class ItemFiles(NamedTuple):
 
 def make_item_files(finding: Finding) -> ItemFiles:
     """Draws the figure of an item."""
-    figure = finding.draw()
+    figure = finding.draw(with_footer=False)  # the caption says the same and more
     size = [round(72 * inches) for inches in figure.get_size_inches()]
     about = {"alt": describe_drawing(figure, finding), "caption": write_caption(finding), "size": size}
     contents = {"csv": format_csv(finding).encode(), **encode_captioned(figure, finding)}

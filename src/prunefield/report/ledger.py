@@ -54,19 +54,26 @@ class Finding:
     def table(self) -> "DataFrame":
         return self.item.table(self.results)
 
-    def draw(self) -> "Figure":
+    def draw(self, *, with_footer: bool = True) -> "Figure":
         """The drawing; laid out once, so that all files of it are alike."""
         item, table, results = self.item, self.table, self.results
-        figure = make_figure(lambda figure: item.draw(figure, table, results), item.size, self.describe())
+        footer = self.describe() if with_footer else ""
+        figure = make_figure(lambda figure: item.draw(figure, table, results), item.size, footer)
         fix_layout(figure)
         return figure
 
     def describe(self) -> str:
         """The line below the drawing: item, scale, seeds, and how many runs and rows it rests on."""
-        seeds = show_seeds({seed for run in self.results for seed in find_seeds(run.settings())})
+        return f"prunefield · {self.name} · {self.scale} scale · {self.count_parts(' · ')}"
+
+    def count_parts(self, between: str = "; ") -> str:
+        """The seeds, and how many runs and rows there are."""
         there = f"{len(self.results)} of {len(self.results) + self.missing}" if self.missing else len(self.results)
-        counts = f"{there} run{'s' * (len(self.results) != 1)}, n = {len(self.table):,} rows"
-        return f"prunefield · {self.name} · {self.scale} scale · {seeds} · {counts}"
+        return f"{self.show_seeds()}{between}{there} run{'s' * (len(self.results) != 1)}, n = {len(self.table):,} rows"
+
+    def show_seeds(self) -> str:
+        """Every seed anywhere in the settings of the runs."""
+        return show_seeds({seed for run in self.results for seed in find_seeds(run.settings())})
 
     @cached_property
     def rows(self) -> list[Row]:

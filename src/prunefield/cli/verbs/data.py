@@ -27,7 +27,9 @@ EXAMPLES = {
 
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("action", metavar="|".join(ACTIONS), help="the action")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="the data sets [default: all that are installed]")
+    parser.add_argument(
+        "names", nargs="*", default=[], metavar="NAME", help="the data sets [default: all that are installed]"
+    )
     parser.add_argument(
         "--from", dest="origin", type=Path, metavar="PATH", help="with get: your own copy of the official files"
     )

@@ -64,7 +64,7 @@ def execute(args: Namespace) -> int:
         document = {"scale": args.scale, "store": str(args.store), "items": entries, "failures": dict(found.failures)}
         print_json(document | ({"report": str(page)} if page else {}))
     else:
-        print_end(args, found, str(page) if page else None)
+        print_end(args, found, str(args.store / page.name) if page else None)
     for name, reason in found.failures.items():
         show_warning(f"{name} failed: {reason}")
     return 1 if found.failures or (args.strict and found.contradicted) else 0

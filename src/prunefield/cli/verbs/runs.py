@@ -40,7 +40,11 @@ EXAMPLES = {
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("action", metavar="|".join([*ACTIONS, *EXCHANGE]), help="the action")
     parser.add_argument(
-        "names", nargs="*", metavar="RUN", help="names of runs [default: all]; for unpack a file, for merge the stores"
+        "names",
+        nargs="*",
+        default=[],
+        metavar="RUN",
+        help="names of runs [default: all]; for unpack a file, for merge the stores",
     )
     parser.add_argument("--damaged", action="store_true", help="only runs that `verify` finds damaged")
     parser.add_argument("--unfinished", action="store_true", help="only runs that were interrupted or failed")

@@ -11,9 +11,11 @@ from prunefield.papers._kit import BLACK, GREY, PALETTE
 from prunefield.papers.bar2023._night import MARGIN
 
 ENOUGH = 3  # seeds from which on an interval is drawn: that of two rests on one difference, and may have no width
-NAMES, PRINTED, OURS = 1.75, 0.5, 1.2  # inches of a table: names of its columns, one printed cell, one of ours
+NAMES, PRINTED, OURS = 2.0, 0.5, 1.2  # inches of a table: names of its columns, one printed cell, one of ours
+LABELS = 2.1  # inches of the names of the differences, to the left of both
 LINE, HEAD = 0.21, 4.6  # inches of a line; lines before the first column
 CELL = ["data", "net", "density"]
+KEPT = "% kept"  # ends the name of a toy whose density stands for a printed one
 
 
 def draw_differences(axes: Axes, names: Sequence[str], printed: Iterable[Any], ours: Iterable[Frame]) -> None:
@@ -41,7 +43,11 @@ def draw_differences(axes: Axes, names: Sequence[str], printed: Iterable[Any], o
 
 
 def name_cell(data: str, net: str, density: float) -> str:
-    return f"{data}, {net}, {density:.0%}"
+    """
+    >>> name_cell("leaves", "ResNet-8, width 4, 20 % kept", 0.02)
+    'leaves, ResNet-8, width 4, 20 % kept for 2%'
+    """
+    return f"{data}, {net} for {density:.0%}" if net.endswith(KEPT) else f"{data}, {net}, {density:.0%}"
 
 
 def measure_table(columns: int, printed: int, ours: int) -> tuple[float, float]:
@@ -65,10 +71,11 @@ def write_accuracies(axes: Axes, table: Frame, columns: Sequence[str]) -> None:
         axes.text(x, LINE * 0.3, title, fontsize=8, va="center", fontweight="bold")
         before: tuple[str, ...] = ()
         for cell, values in parts[source].items():
-            for line, text in enumerate(_shorten(cell[0], cell[1]), start=1):
+            *names, density = _shorten(*cell)
+            for line, text in enumerate(names, start=1):
                 if before != cell[:2] or source == "here":
                     axes.text(x, LINE * (line + 0.4), text, **style)
-            axes.text(x, LINE * 3.3, f"{cell[2]:.0%}", color=GREY, **style)
+            axes.text(x, LINE * 3.3, density, color=GREY, **style)
             for column, y in places.items():
                 axes.text(x, y, values.get(column, "–"), **style)
             before, x = cell[:2], x + step
@@ -84,9 +91,14 @@ def _list_cells(table: Frame) -> dict[tuple[str, str, float], Mapping[str, str]]
     return dict(sorted(found.items(), key=lambda item: (item[0][0], item[0][1], -item[0][2])))
 
 
-def _shorten(data: str, net: str) -> tuple[str, str]:
+def _shorten(data: str, net: str, density: float) -> tuple[str, str, str]:
+    """The lines above a cell: data, network and density, or what was kept instead of it.
+
+    >>> _shorten("leaves", "ResNet-8, width 4", 0.05)
+    ('leaves', 'ResNet-8 ×4', '5%')
+    >>> _shorten("leaves", "ResNet-8, width 4, 20 % kept", 0.05)
+    ('leaves', 'ResNet-8 ×4', '20 % for 5%')
     """
-    >>> _shorten("leaves", "ResNet-8, width 4")
-    ('leaves', 'ResNet-8 ×4')
-    """
-    return data, net.replace(", width ", " ×")
+    name, _, kept = net.rpartition(", ") if net.endswith(KEPT) else (net, "", "")
+    shown = f"{kept.removesuffix(' kept')} for {density:.0%}" if kept else f"{density:.0%}"
+    return data, name.replace(", width ", " ×"), shown

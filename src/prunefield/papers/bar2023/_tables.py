@@ -15,7 +15,14 @@ from prunefield.papers.bar2023._comparisons import Comparison, judge_runs
 from prunefield.papers.bar2023._experiments import SETTINGS, TINY_SETTINGS, places
 from prunefield.papers.bar2023._night import MARGIN, rank_run
 from prunefield.papers.bar2023._printed import cells
-from prunefield.papers.bar2023._table_pictures import CELL, LINE, draw_differences, measure_table, write_accuracies
+from prunefield.papers.bar2023._table_pictures import (
+    CELL,
+    LABELS,
+    LINE,
+    draw_differences,
+    measure_table,
+    write_accuracies,
+)
 from prunefield.runs import Result, Run
 from prunefield.runs.pruned import Pruned
 from prunefield.runs.tickets import count_examples
@@ -137,7 +144,7 @@ class Table(Item):
         counts = {source: len(rows(table, source=source).groupby(CELL)) for source in ("paper", "here")}
         wide, high = measure_table(len(columns), counts["paper"], counts["here"])
         tall = 0.8 + 0.62 * len(self.comparisons)
-        figure.set_size_inches(max(self.size[0], wide), tall + high + 0.7)
+        figure.set_size_inches(max(self.size[0], LABELS + wide), tall + high + 0.7)
         above, below = figure.subplots(2, 1, height_ratios=(tall, high))
         names = [f"{pair.treatment}\n− {pair.control}" for pair in self.comparisons]
         printed, ours = ([pair.subtract(table, source) for pair in self.comparisons] for source in ("paper", "here"))

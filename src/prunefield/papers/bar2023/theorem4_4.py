@@ -220,7 +220,6 @@ class Theorem4_4(Item):
         family.plot(EPSILONS, curves["enumerated"], "ko", fillstyle="none", label="exact, enumerated")
         family.set(xscale="log", yscale="log", xlabel="ε", ylabel="error, bound")
         family.set_title("w0 = (1, ε), w⋆ = (1, 1), s = 1, n = 8")
-        family.legend()
 
         chosen = next(run for run in results if isinstance(run, Sketch) and run.dimension == 100 and run.tau == 1)
         tensors = {name: tensor[:400].numpy() for name, tensor in results[chosen].records[0].tensors.items()}
@@ -231,4 +230,5 @@ class Theorem4_4(Item):
         cloud.plot(ends, ends, color=BLACK, linewidth=1, label="error = bound")
         cloud.set(xscale="log", yscale="log", xlabel="bound", ylabel="exact error", ylim=(ends[0] / 8, None))
         cloud.set_title("d = 100, τ = 1: violated above the line")
-        cloud.legend(loc="lower right")
+        shared = [*family.lines, cloud.lines[0]]  # a bound has one colour in both panels
+        figure.legend(handles=shared, loc="outside upper right", ncols=3)

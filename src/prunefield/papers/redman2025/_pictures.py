@@ -81,5 +81,5 @@ def draw_gaussian_kurtosis(axes: Axes, kurtosis: float) -> None:
     """The kurtosis of as many Gaussian values as there are images of a class: below 3, since the mean is estimated."""
     count = round((3 + kurtosis) / (3 - kurtosis))  # 3(n − 1)/(n + 1), solved for n
     axes.axhline(kurtosis, color=GREY, linestyle=":", label="n Gaussian values: 3(n − 1)/(n + 1)")
-    words = f"n = {count:,}: {kurtosis:.4g}"
-    axes.text(0.02, kurtosis, words, color=GREY, size="small", va="bottom", transform=axes.get_yaxis_transform())
+    words = f"n = {count:,}:\n{kurtosis:.4g}"  # beside the axes, where no curve crosses it
+    axes.text(1.01, kurtosis, words, color=GREY, size="small", va="center", transform=axes.get_yaxis_transform())

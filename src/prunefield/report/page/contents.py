@@ -6,7 +6,6 @@ from typing import Any
 
 from prunefield.core.settings import flatten_settings
 from prunefield.lab.store import Store
-from prunefield.report.drawings import list_seeds
 from prunefield.report.item_files import ItemFiles
 from prunefield.report.ledger import Finding, explain_null, load_paper
 from prunefield.report.publishing import compare_published
@@ -20,7 +19,7 @@ def describe_item(finding: Finding, files: ItemFiles) -> dict[str, Any]:
         "name": finding.name,
         "title": finding.item.title,
         "scale": finding.scale,
-        "seeds": list_seeds(finding),
+        "seeds": finding.show_seeds(),
         "rows": files.rows,
         "runs": len(finding.results),
         "digest": finding.digest,

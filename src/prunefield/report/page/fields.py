@@ -53,8 +53,20 @@ def explore_fields(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
         else:
             shown.append({"run": run.folder, "name": name})
             islands[f"fields/{run.folder}"] = island
-    shown.sort(key=lambda one: (one["name"].startswith("clone"), one["name"].count(",")))  # the usual ones first
+    # The usual ones first, and of these the most local: the page opens with fields that can be seen to form.
+    narrowed = {name: compare_widths(island["widths"]["imp"]) for name, island in islands.items()}
+    shown.sort(
+        key=lambda one: (
+            one["name"].startswith("clone"), one["name"].count(","), narrowed[f"fields/{one['run']}"], one["name"],
+        )
+    )  # fmt: skip
     return {"runs": shown, "finished": listed.finished, "problems": problems}, islands
+
+
+def compare_widths(widths: np.ndarray) -> float:
+    """The median width in the last round over that in the first; infinite if no unit has one."""
+    first, last = (round_widths[np.isfinite(round_widths)] for round_widths in (widths[0, :, 0], widths[-1, :, 0]))
+    return float(np.median(last) / np.median(first)) if len(first) and len(last) else math.inf
 
 
 def choose_side(runs: list[Imp]) -> int:

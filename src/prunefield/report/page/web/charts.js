@@ -8,7 +8,8 @@ const MARGIN = { left: 58, right: 14, top: 12, bottom: 40 };
  * { label, log, whole, from, to, ticks, show }; `marks` are vertical lines { x }; `words` stand below it. Points without a
  * number, or beyond `to`, are left out.
  */
-function drawChart({ title, series, x, y, marks = [], words = null, width = 340, height = 240 }) {
+function drawChart({ title, series, x, y, marks = [], words = null, width: wanted = 340, height = 240 }) {
+  const width = window.innerWidth < 600 ? Math.min(wanted, 400) : wanted; // on a phone a wide chart would be shrunk with its words
   const kept = series.map((one) => ({ ...one, points: one.points.filter(([a, b]) => isShown(a, x) && isShown(b, y)) }));
   const all = kept.flatMap(({ points }) => points);
   const chart = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": describeChart(title, kept, x, y) });

@@ -109,7 +109,7 @@ function showVersions(made) {
 /** The view of one item. */
 function showItem(item) {
   const paper = index.papers.find(({ name }) => name === item.name.split("/")[0]);
-  const facts = [`${item.scale} scale`, item.seeds.length ? `seeds ${item.seeds.join(", ")}` : "no seed",
+  const facts = [`${item.scale} scale`, item.seeds,
     count(item.runs, "run"), `digest ${item.digest.slice(0, 12)}`];
   if (item.published) facts.push(item.published === "same" ? "equal to the published result" : "differs from the published result");
   return [
