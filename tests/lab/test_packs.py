@@ -273,14 +273,35 @@ def test_no_file_is_one_line(tmp_path, capsys, place, monkeypatch):
 def test_a_study_takes_its_runs_from_a_pack_and_computes_the_rest(origin, pack, store, monkeypatch):
     import prunefield as pf
 
-    study = pf.Study({"kind": "toy"}, sweep={"seed": [0, 5]})
-    results = study.run(store, jobs=1, progress=False, pack=pack)
+    study, told = pf.Study({"kind": "toy"}, sweep={"seed": [0, 5]}), []
+    results = study.run(store, jobs=1, progress=False, pack=pack, report=told.append)
+    assert told == [f"{pack} has 1 of the 2 runs; to be computed: 1"]
     made = {run.seed: store.folder(run).table("made") for run, _ in results}
     assert made[0] == origin[Toy(seed=0).folder].table("made")  # taken, not computed again
     assert results[Toy(seed=0)].digest == origin[Toy(seed=0).folder].read().digest
     assert len(results) == 2
     with pytest.raises(UsageError, match="not a pack"):
         study.run(store, pack=origin.root / "store.json")
+
+
+def test_a_pack_with_other_runs_is_reported(pack, store):
+    """It may be that of another scale, and what was asked for takes weeks."""
+    import prunefield as pf
+
+    study, told = pf.Study({"kind": "toy", "steps": 2}, sweep={"seed": [0, 5]}), []
+    for _ in range(2):  # the second time nothing is left to be computed
+        study.run(store, jobs=1, progress=False, pack=pack, report=told.append)
+    assert told == [f"{pack} has none of the 2 runs; to be computed: 2"]
+
+
+def test_names_in_a_pack_may_be_abbreviated(pack, tmp_path, capsys):
+    name, options = RUNS[0].folder, ["--store", str(tmp_path / "new")]
+    assert main(["runs", "unpack", str(pack), "toy-ffffffff", *options]) == 2
+    assert "unknown run in" in capsys.readouterr().err
+    assert main(["runs", "unpack", str(pack), "toy-", *options]) == 2
+    assert "is the beginning of 3 run names" in capsys.readouterr().err
+    assert main(["runs", "unpack", str(pack), name.removeprefix("toy-")[:10], name, *options]) == 0
+    assert Store(tmp_path / "new").names() == [name]
 
 
 def test_another_result_in_a_pack_is_reported_and_not_taken(origin, store, tmp_path):

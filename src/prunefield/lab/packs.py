@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
-from prunefield.core.errors import StoreError, UsageError, list_names, unknown
+from prunefield.core.errors import StoreError, UsageError, list_names
 from prunefield.core.files import cannot_read, open_whole
 from prunefield.core.sizes import Meter, count_stored
 from prunefield.lab.examination import FILES, MARK, Examined, check_contents, examine_files
@@ -98,8 +98,6 @@ class Pack:
 
     def examine(self, run: str) -> Examined:
         """The files of a run, compared with their checksums, its digest, its settings and its name."""
-        if run not in self.digests:
-            raise unknown(f"run in {self.path}", run, self.digests)
         found = examine_files(run, lambda name: self._archive.read(f"runs/{run}/{name}"))
         if not found.problems and found.digest != self.digests[run]:
             found.problems.append(f"its digest is not the one in {CONTENT}")
