@@ -80,7 +80,8 @@ class Ray(Engine):
         try:
             yield from _find_shortage([node["Resources"] for node in ray.nodes() if node["Alive"]], needs)
             remote = ray.remote(max_retries=0, **needs)(attempt_batch)
-            slots = max(1, min(self.jobs or math.inf, int(ray.cluster_resources().get("CPU", 1))))
+            cores = int(ray.cluster_resources().get("CPU", 1))
+            slots = max(1, min(self.jobs or cores, cores))
             waiting = deque(pack_batches(hints.seconds or [BATCH] * len(items), BATCH, 4 * slots))
             batch_of: dict[Any, list[int]] = {}
             deaths = Counter[int]()
