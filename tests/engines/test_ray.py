@@ -24,6 +24,7 @@ from prunefield.lab.store import Store
 pytest.importorskip("ray", reason="NO RAY TESTS: ray is not installed; try: pip install 'prunefield[ray]'")
 pytestmark = pytest.mark.engines
 PATIENCE = 600  # seconds; a busy machine is not a failure
+NETWORK = f"127.{1 + os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"  # other processes of pytest have their own
 SWEEP = """
 import sys
 from prunefield.engines.ray import Ray
@@ -39,12 +40,13 @@ sys.exit("; ".join(failures.values()) or 0)
 
 
 class Node:
-    """One node of a Ray cluster on this machine, with an address of its own in 127.0.0.0/8."""
+    """One node of a Ray cluster on this machine, with an address of its own in NETWORK."""
 
-    def __init__(self, environment: dict[str, str], *options: str) -> None:
+    def __init__(self, environment: dict[str, str], *options: str, number: int = 2) -> None:
         ray = Path(sys.executable).with_name("ray")
         command = [
-            str(ray), "start", *options, "--num-cpus=1", "--object-store-memory=80000000", "--disable-usage-stats",
+            str(ray), "start", *options, f"--node-ip-address={NETWORK}.{number}", "--num-cpus=1",
+            "--object-store-memory=80000000", "--disable-usage-stats",
         ]  # fmt: skip
         process = subprocess.Popen(
             command,
@@ -62,33 +64,41 @@ class Node:
             self.kill()
             raise
 
+    def find_address(self) -> str:
+        """What a head says others should join."""
+        (address,) = set(re.findall(rf"--address='({re.escape(NETWORK)}\.2:\d+)'", self.said))
+        return address
+
     def kill(self) -> None:
         """As when the power fails."""
         with suppress(ProcessLookupError):
             os.killpg(self.group, signal.SIGKILL)
 
 
-@pytest.fixture(scope="module")
-def environment():
-    """Ray asks for a token: one that is made for these tests."""
+def make_environment() -> dict[str, str]:
     return {
         **os.environ,
-        "RAY_raylet_start_wait_time_s": "600",
+        "RAY_raylet_start_wait_time_s": str(PATIENCE),
+        "RAY_health_check_timeout_ms": "60000",  # a node that is slow is not dead; one that is dead refuses at once
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
     }
 
 
 @pytest.fixture(scope="module")
+def environment():
+    """Ray asks for a token: one that is made for these tests."""
+    return make_environment()
+
+
+@pytest.fixture(scope="module")
 def head(environment):
     """The first node of a cluster and the address that it says others should join."""
     folder = tempfile.mkdtemp(prefix="ray-")  # short, as it holds sockets
-    options = ("--head", "--port=0", "--node-ip-address=127.0.0.2", "--include-dashboard=false", f"--temp-dir={folder}")
     node = None
     try:
-        node = Node(environment, *options)
-        (address,) = set(re.findall(r"--address='(127\.0\.0\.2:\d+)'", node.said))
-        yield address
+        node = Node(environment, "--head", "--port=0", "--include-dashboard=false", f"--temp-dir={folder}")
+        yield node.find_address()
     finally:
         if node is not None:
             node.kill()
@@ -105,7 +115,7 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen) -> None
 
 def test_a_node_that_dies_in_the_middle_of_a_sweep_changes_no_bits(environment, head, tmp_path):
     gate, said, store = tmp_path / "gate", tmp_path / "said", Store(tmp_path / "ray")
-    second = Node(environment, f"--address={head}", "--node-ip-address=127.0.0.3")
+    second = Node(environment, f"--address={head}", number=3)
     command = [sys.executable, "-c", SWEEP, head, str(store.root), str(gate)]
     with said.open("w") as out:
         sweep = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.PIPE, text=True)
@@ -174,7 +184,7 @@ from prunefield.engines.ray import Ray
 
 def look(folder):
     Path(folder, str(os.getpid())).touch()
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 500
     while len(os.listdir(folder)) < 4 and time.monotonic() < deadline:
         time.sleep(0.1)
     return os.environ["CUDA_VISIBLE_DEVICES"], len(os.listdir(folder))
@@ -198,6 +208,55 @@ def test_runs_share_gpus_and_take_resources_of_the_cluster(tmp_path):
     finally:
         ray.shutdown()
     assert answer.stdout.strip() == "[('0', 4), ('0', 4), ('1', 4), ('1', 4)]", answer.stderr
+
+
+JOBS = """
+import os, sys, time
+from pathlib import Path
+from prunefield.engines.ray import Ray
+
+def count(folder):
+    own = Path(folder, str(os.getpid()))
+    own.touch()
+    time.sleep(0.3)
+    found = len(os.listdir(folder))
+    own.unlink()
+    return found
+
+address, folder = sys.argv[1:]
+engine = Ray(address=address, jobs=2)
+print(max(event.value for event in engine.map(count, [folder] * 8) if event is not None))
+"""
+
+
+def test_jobs_limits_the_runs_on_an_existing_cluster(tmp_path):
+    """Four cores, of which two are for others."""
+    import ray
+
+    cluster = ray.init(num_cpus=4, include_dashboard=False, logging_level="error", log_to_driver=False)
+    try:
+        command = [sys.executable, "-c", JOBS, cluster.address_info["gcs_address"], str(tmp_path)]
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    finally:
+        ray.shutdown()
+    assert answer.stdout.strip() in ("1", "2"), answer.stderr
+
+
+@pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:abc", "http://x"])
+def test_an_odd_address_is_one_line(address):
+    from prunefield.core.errors import RunError
+    from prunefield.engines.ray import Ray
+
+    with pytest.raises(RunError, match="no Ray cluster") as caught:
+        list(Ray(address=address).map(str, [0]))
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_without_an_address_a_cluster_is_started_whatever_else_there_is(monkeypatch):
+    from prunefield.engines.ray import Ray
+
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    assert [event.value for event in Ray(jobs=1).map(len, ["abc"]) if isinstance(event, Outcome)] == [3]
 
 
 def test_small_runs_that_die_together_are_told_apart():

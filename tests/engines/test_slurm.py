@@ -310,6 +310,7 @@ def test_munge_down_and_controller_down_are_one_line(slurm: SlurmCluster, store)
             carry_out(store, [Toy()], quick())
     finally:
         slurm.start_munge()
+    slurm.save_state()
     slurm.kill("slurmctld")
     try:
         with pytest.raises(RunError, match="the controller of Slurm does not answer"):

@@ -2,8 +2,6 @@
 
 import os
 import random
-import re
-import secrets
 import shutil
 import signal
 import tempfile
@@ -11,7 +9,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from workplace import Workplace, expect, wait_for
+from workplace import PATIENCE, Workplace, expect, wait_for
 
 
 class Clusters:
@@ -57,26 +55,20 @@ class RayNodes:
     """A head without room for runs, and one node after the other that has."""
 
     def __enter__(self) -> "RayNodes":
-        from test_ray import Node
+        from test_ray import Node, make_environment
 
-        self.environment = {
-            **os.environ,
-            "RAY_raylet_start_wait_time_s": "600",
-            "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN": secrets.token_hex(32),
-        }
+        self.environment = make_environment()
         self.folder = tempfile.mkdtemp(prefix="ray-")
         self._node, self.count = Node, 2
         self.head = Node(
-            self.environment, "--head", "--port=0", "--node-ip-address=127.0.0.2", "--include-dashboard=false",
-            f"--temp-dir={self.folder}",
-        )  # fmt: skip
-        (self.address,) = set(re.findall(r"--address='(127\.0\.0\.2:\d+)'", self.head.said))
+            self.environment, "--head", "--port=0", "--include-dashboard=false", f"--temp-dir={self.folder}"
+        )
+        self.address = self.head.find_address()
         return self
 
     def start_node(self) -> Any:
         self.count += 1
-        return self._node(self.environment, f"--address={self.address}", f"--node-ip-address=127.0.0.{self.count}")
+        return self._node(self.environment, f"--address={self.address}", number=self.count)
 
     def __exit__(self, *error: object) -> None:
         self.head.kill()
@@ -99,7 +91,7 @@ def _start_on_ray(place: Workplace, nodes: RayNodes, runs: int) -> Any:
     place.close_gate()
     store = place.new_store()
     place.environment.update(nodes.environment, PYTHONPATH=place.environment["PYTHONPATH"])
-    line = place.command(store, "--engine", f"ray,address={nodes.address}", jobs=1)
+    line = place.command(store, "--engine", f"ray,address={nodes.address}", jobs=2)
     wait_for(lambda: line.poll() is not None or len(place.at_gate(store)) >= runs, "safe points on Ray")
     expect(line.poll() is None, f"the command ended too early: {line.communicate() if line.poll() is not None else ''}")
     return store, line
@@ -150,7 +142,7 @@ def slurm_fault(name: str) -> Any:
             expect(process.poll() is None, "the command ended too early")
             happen[name](cluster)
             place.open_gate()
-            _, said = process.communicate(timeout=300)
+            _, said = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
         by_itself = process.returncode == 0

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from workplace import SEEDS, STEPS, Workplace, expect, wait_for
+from workplace import PATIENCE, SEEDS, STEPS, Workplace, expect, wait_for
 
 from prunefield.lab.joining import merge_stores, unpack_runs
 from prunefield.lab.packs import write_pack
@@ -40,7 +40,7 @@ def end_main(sign: int):
         time.sleep(draw.random() * 0.3)
         children = list_children(process.pid)
         os.kill(process.pid, sign)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)
         expect(process.returncode != 0, "the command did not notice")
         wait_for(lambda: not any(Path(f"/proc/{child}").exists() for child in children), "the end of its workers")
         return _repeat(place, store)
@@ -65,7 +65,7 @@ def kill_worker(place: Workplace, draw: random.Random) -> str:
     expect(len(workers) == 2, f"{len(workers)} workers instead of 2")
     os.kill(draw.choice(workers), signal.SIGKILL)
     place.open_gate()
-    out, said = process.communicate(timeout=240)
+    out, said = process.communicate(timeout=PATIENCE)
     expect(process.returncode == 1, f"status {process.returncode} after a worker was killed")
     expect("its process died" in said, "nothing was said about the worker")
     expect(out.count('"digest"') == 2, "the other runs were not finished")

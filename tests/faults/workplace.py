@@ -26,7 +26,7 @@ from prunefield.lab.store import Store
 
 HERE = Path(__file__).parent
 STEPS, SEEDS = 20, (0, 1, 2)
-PATIENCE = 240  # seconds; a busy machine is not a failure
+PATIENCE = 600  # seconds; a busy machine is not a failure
 FORK = multiprocessing.get_context("fork")  # a child has torch at once
 
 

@@ -16,7 +16,7 @@ from toy import Toy
 from prunefield.core.errors import RunError
 from prunefield.engines import ONE_THREAD, Outcome
 from prunefield.engines.local import Local
-from prunefield.lab.execution import Pace, carry_out, obtain, order_runs
+from prunefield.lab.execution import Pace, Progress, carry_out, obtain, order_runs, show_bar
 from prunefield.lab.store import Store
 from prunefield.runs import Record, Run, State
 
@@ -203,3 +203,16 @@ sys.exit(os.waitpid(child, 0)[1])
 def test_a_forked_process_reads_results_of_a_parent_with_threads(tmp_path):
     """Torch's threads do not survive a fork, and whoever waits for them waits for ever."""
     subprocess.run([sys.executable, "-W", "ignore", "-c", FORK, str(tmp_path)], check=True, timeout=600)
+
+
+def test_a_run_that_fails_is_named_at_once_while_others_go_on(capsys):
+    """Once, by its name and with its reason; the last one is named by whoever prints the end."""
+    first, last = Toy(seed=0), Toy(seed=1)
+    with show_bar("sweep") as tell:
+        for _ in range(2):
+            tell(Progress(1.0, 3.0, 1, 3, last, {first: "it broke"}))
+        assert capsys.readouterr().err == f"prunefield: {first.folder} failed: it broke\n"
+        tell(Progress(3.0, 3.0, 3, 3, None, {first: "it broke", last: "so did this"}))
+    with show_bar("quiet", shown=False) as tell:
+        tell(Progress(1.0, 3.0, 1, 3, last, {first: "it broke"}))
+    assert capsys.readouterr().err == ""

@@ -1,7 +1,7 @@
 """Lists of runs for people: only what varies, and no line that is padded to the longest text of another."""
 
 from prunefield.cli.run_tables import VARIES, show_run_table
-from prunefield.lab.listing import describe_settings
+from prunefield.lab.listing import distinguish_settings
 from prunefield.runs.imp import Imp
 from prunefield.runs.neuron import Neuron
 from prunefield.tasks.kur import Kur
@@ -11,7 +11,7 @@ from prunefield.tasks.photos import Photos
 
 
 def list_varying(*runs):
-    return [row["varies"] for row in describe_settings([run.settings() for run in runs])]
+    return [row["varies"] for row in distinguish_settings([run.settings() for run in runs])]
 
 
 def test_settings_that_belong_to_a_task_are_not_listed_where_all_runs_on_it_agree():

@@ -100,6 +100,13 @@ def test_damage_is_not_taken_and_does_not_stop_the_others(stores, capsys):
     assert not Store(place).folder(Toy(seed=0)).path.exists()
 
 
+def test_a_file_is_not_a_store(tmp_path, capsys):
+    (tmp_path / "runs.zip").touch()
+    assert main(["runs", "merge", str(tmp_path / "runs.zip"), "--store", str(tmp_path / "all")]) == 2
+    assert f"prunefield runs unpack {tmp_path / 'runs.zip'}" in capsys.readouterr().err
+    assert not (tmp_path / "all").exists()
+
+
 def test_the_further_safe_point_is_taken(tmp_path):
     near, far, run = Store(tmp_path / "near"), Store(tmp_path / "far"), Toy()
     save_point(near, run, 10, [Record({"step": 9})])

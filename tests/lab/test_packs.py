@@ -133,14 +133,14 @@ def edit_records(files):
     files[name] = files[name].replace(b"mean", b"Mean")
 
 
-def forge_records(data, digest=True):
-    """Records that were replaced, with every checksum and digest right."""
+def forge(data, digest=True, name="records.json"):
+    """A file that was replaced, with every checksum and digest right."""
 
-    def forge(files):
+    def forge_file(files):
         run = RUNS[0].folder
-        files[f"runs/{run}/records.json"] = data
+        files[f"runs/{run}/{name}"] = data
         done = json.loads(files[f"runs/{run}/done.json"])
-        done["files"]["records.json"] = hashlib.sha256(data).hexdigest()
+        done["files"][name] = hashlib.sha256(data).hexdigest()
         names = ("settings.json", "records.json", "tensors.safetensors", "state.safetensors")
         done["digest"] = hashlib.sha256("".join(done["files"][name] for name in names).encode()).hexdigest()
         files[f"runs/{run}/done.json"] = json.dumps(done).encode()
@@ -149,7 +149,7 @@ def forge_records(data, digest=True):
             content["runs"][run] = done["digest"]
             files["pack.json"] = json.dumps(content).encode()
 
-    return forge
+    return forge_file
 
 
 def rename_run(files):
@@ -173,15 +173,22 @@ def rename_run(files):
         (put("pack.json", b"\xff"), "unreadable"),
         (put("pack.json", b"[]"), "unreadable"),
         (edit_content(format=2), "format 2"),
+        (edit_content(format=True), "format True"),
         (edit_content(runs=[]), "does not list"),
         (edit_content(runs={"../escaped-0123456789abcdef": "0" * 64}), "does not list"),
         (edit_content(runs={"toy-0123456789abcdef": 3}), "does not list"),
         (edit_content(runs={}), "its files are not"),
         (edit_records, "was truncated or edited"),
-        (forge_records(b"[]", digest=False), "its digest is not the one"),
-        (forge_records(b"[]"), "hold no records"),
-        (forge_records(b"3"), "hold no records"),
-        (forge_records(b"[" * 9000), "hold no records"),
+        (forge(b"[]", digest=False), "its digest is not the one"),
+        (forge(b"[]"), "hold no records"),
+        (forge(b"3"), "hold no records"),
+        (forge(b"[" * 9000), "hold no records"),
+        (forge(b'{"0": {}, "1": {}}'), "hold no records"),
+        (forge(b'["0", 1]'), "hold no records"),
+        (forge(b'[{"mean": NaN}]'), "NaN is not a number"),
+        (forge(b"\xff" * 50, name="tensors.safetensors"), "not a safetensors file"),
+        (forge(b"\xff" * 50, name="state.safetensors"), "not a safetensors file"),
+        (forge(b"[]", name="made.json"), r"made\.json is unreadable"),
         (rename_run, "its settings are those of"),
     ],
 )
@@ -195,23 +202,23 @@ def test_what_a_hostile_sender_writes_is_refused(pack, tmp_path, capsys, change,
 def test_what_is_compressed_is_refused_before_it_is_unpacked(pack, tmp_path, capsys):
     rewrite(pack, put("pack.json", b" " * 50_000_000), compression=zipfile.ZIP_DEFLATED)
     assert pack.stat().st_size < 10**6
-    assert "compressed" in refuse(pack, tmp_path, capsys)
+    assert "'pack.json' compressed, which" in refuse(pack, tmp_path, capsys)
 
 
 def test_a_file_twice_a_link_and_a_wrong_size_are_refused(pack, tmp_path, capsys):
     content = pack.read_bytes()
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(pack, "a") as archive:
         archive.writestr("pack.json", "{}")
-    assert "pack.json' twice" in refuse(seal(pack, pack.read_bytes()), tmp_path, capsys)
+    assert "'pack.json' twice, which" in refuse(seal(pack, pack.read_bytes()), tmp_path, capsys)
     pack.write_bytes(content)
     with zipfile.ZipFile(pack, "a") as archive:
         link = zipfile.ZipInfo("link")
         link.create_system, link.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
         archive.writestr(link, "/etc/passwd")
-    assert "as a link" in refuse(seal(pack, pack.read_bytes()), tmp_path, capsys)
+    assert "'link' as a link" in refuse(seal(pack, pack.read_bytes()), tmp_path, capsys)
     claim = content.rindex(b"PK\1\2") + 20  # the sizes in the last entry of the table of contents
     pack.write_bytes(content[:claim] + b"\xf0\xff\xff\x0f" * 2 + content[claim + 8 :])
-    assert "more bytes than the file" in refuse(seal(pack, pack.read_bytes()), tmp_path, capsys)
+    assert "claim more bytes than it has" in refuse(seal(pack, pack.read_bytes()), tmp_path, capsys)
 
 
 def test_a_zip_that_was_damaged_with_care_is_refused_in_one_line(pack, tmp_path, capsys):
@@ -255,24 +262,46 @@ def test_what_is_not_finished_is_left_out_and_said(store, tmp_path, capsys):
     assert "is not finished" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("place", ["missing.zip", ".", "/dev/zero", "text"])
+@pytest.mark.parametrize("place", ["missing.zip", ".", "/dev/zero", "text", "pipe"])
 def test_no_file_is_one_line(tmp_path, capsys, place, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text("PK")
+    os.mkfifo("pipe")  # nobody writes to it, so whoever opens it would wait forever
     assert refuse(place, tmp_path, capsys).startswith("prunefield: ")
 
 
 def test_a_study_takes_its_runs_from_a_pack_and_computes_the_rest(origin, pack, store, monkeypatch):
     import prunefield as pf
 
-    study = pf.Study({"kind": "toy"}, sweep={"seed": [0, 5]})
-    results = study.run(store, jobs=1, progress=False, pack=pack)
+    study, told = pf.Study({"kind": "toy"}, sweep={"seed": [0, 5]}), []
+    results = study.run(store, jobs=1, progress=False, pack=pack, report=told.append)
+    assert told == [f"{pack} has 1 of the 2 runs; to be computed: 1"]
     made = {run.seed: store.folder(run).table("made") for run, _ in results}
     assert made[0] == origin[Toy(seed=0).folder].table("made")  # taken, not computed again
     assert results[Toy(seed=0)].digest == origin[Toy(seed=0).folder].read().digest
     assert len(results) == 2
     with pytest.raises(UsageError, match="not a pack"):
         study.run(store, pack=origin.root / "store.json")
+
+
+def test_a_pack_with_other_runs_is_reported(pack, store):
+    """It may be that of another scale, and what was asked for takes weeks."""
+    import prunefield as pf
+
+    study, told = pf.Study({"kind": "toy", "steps": 2}, sweep={"seed": [0, 5]}), []
+    for _ in range(2):  # the second time nothing is left to be computed
+        study.run(store, jobs=1, progress=False, pack=pack, report=told.append)
+    assert told == [f"{pack} has none of the 2 runs; to be computed: 2"]
+
+
+def test_names_in_a_pack_may_be_abbreviated(pack, tmp_path, capsys):
+    name, options = RUNS[0].folder, ["--store", str(tmp_path / "new")]
+    assert main(["runs", "unpack", str(pack), "toy-ffffffff", *options]) == 2
+    assert "unknown run in" in capsys.readouterr().err
+    assert main(["runs", "unpack", str(pack), "toy-", *options]) == 2
+    assert "is the beginning of 3 run names" in capsys.readouterr().err
+    assert main(["runs", "unpack", str(pack), name.removeprefix("toy-")[:10], name, *options]) == 0
+    assert Store(tmp_path / "new").names() == [name]
 
 
 def test_another_result_in_a_pack_is_reported_and_not_taken(origin, store, tmp_path):

@@ -230,6 +230,14 @@ def test_parquet_without_pyarrow_is_one_line_before_anything_is_computed(tmp_pat
     assert not (tmp_path / "store").exists()
 
 
+def test_a_place_for_the_table_that_cannot_be_is_one_line_before_anything_is_computed(tmp_path, capsys):
+    path = tmp_path / "mine.toml"
+    path.write_text('kind = "toy"\nsweep.seed = [0, 1]\n')
+    assert main(["sweep", str(path), "--store", str(tmp_path / "store"), "--out", str(path)]) == 2
+    assert capsys.readouterr().err.startswith(f"prunefield: cannot make the folder {path}: file exists; choose another")
+    assert not (tmp_path / "store").exists()
+
+
 def test_parquet_holds_lists_and_mixed_columns():
     import io
 

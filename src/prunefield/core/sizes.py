@@ -52,9 +52,10 @@ def read_limit() -> int:
 def count_stored(path: Path) -> int:
     """The bytes that a file has on the disk: its length without the holes that take no room there."""
     try:
+        # Asked before it is opened: a pipe would wait for whoever writes to it. A folder has a line of its own.
+        if stat.S_IFMT(path.stat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+            raise UsageError(f"cannot read {path}: it is not a regular file")
         with path.open("rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise UsageError(f"cannot read {path}: it is not a regular file")
             return _count_data(file.fileno())
     except OSError as error:
         raise cannot_read(path, error) from None

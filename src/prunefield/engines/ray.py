@@ -1,9 +1,10 @@
 """A Ray cluster."""
 
 import logging
+import math
 import socket
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -35,8 +36,10 @@ class Ray(Engine):
     address: str | None = Field(
         default=None, description="address of an existing cluster, or 'auto' to find it; by default one is started"
     )
-    jobs: int = Field(
-        default_factory=count_cores, ge=1, description="number of processes, if the cluster is started here"
+    jobs: int | None = Field(
+        default=None,
+        ge=1,
+        description="number of runs at the same time; by default one per core here, no limit on an existing cluster",
     )
     retry: int = Field(
         default=3, ge=0, description="number of times a run is restarted after its process or machine died"
@@ -65,42 +68,45 @@ class Ray(Engine):
         except ImportError:
             raise UsageError("engine 'ray' needs Ray; run: pip install 'prunefield[ray]'") from None
         _check_that_it_answers(self.address)
-        here = {"num_cpus": self.jobs, "include_dashboard": False}
+        # "local": a new one even if RAY_ADDRESS is set, or somebody has started one on this machine.
+        here = {"address": "local", "num_cpus": self.jobs or count_cores(), "include_dashboard": False}
         start: dict[str, Any] = here if self.address is None else {"address": self.address}
         try:
             ray.init(runtime_env={"env_vars": ONE_THREAD}, log_to_driver=False, logging_level=logging.ERROR, **start)
-        except (ConnectionError, RuntimeError, RayError) as error:
+        except (ConnectionError, RuntimeError, ValueError, RayError) as error:  # ValueError: an odd address
             raise RunError(_explain_refusal(self.address, error)) from None
         hints = hints or Hints()
         needs = self._list_needs(hints.device)
         try:
             yield from _find_shortage([node["Resources"] for node in ray.nodes() if node["Alive"]], needs)
             remote = ray.remote(max_retries=0, **needs)(attempt_batch)
-            slots = max(1, int(ray.cluster_resources().get("CPU", 1)))
-            batches = pack_batches(hints.seconds or [BATCH] * len(items), BATCH, 4 * slots)
-
-            def send(batch: list[int]) -> Any:
-                return remote.remote(work, [(index, items[index]) for index in batch], 3 * BATCH)
-
-            batch_of = {send(batch): batch for batch in batches}
+            cores = int(ray.cluster_resources().get("CPU", 1))
+            slots = max(1, min(self.jobs or cores, cores))
+            waiting = deque(pack_batches(hints.seconds or [BATCH] * len(items), BATCH, 4 * slots))
+            batch_of: dict[Any, list[int]] = {}
             deaths = Counter[int]()
-            while batch_of:
-                ready, _ = ray.wait(list(batch_of), num_returns=len(batch_of), timeout=0.2)
+            most = math.inf if self.is_here else self.jobs or math.inf  # one that is started here has no more room
+            while waiting or batch_of:
+                while waiting and len(batch_of) < most:
+                    batch = waiting.popleft()
+                    pieces = [(index, items[index]) for index in batch]
+                    batch_of[remote.remote(work, pieces, 3 * BATCH)] = batch
+                enough = 1 if waiting else len(batch_of)  # what waits takes the place of the first that ends
+                ready, _ = ray.wait(list(batch_of), num_returns=enough, timeout=0.2)
                 for reference in ready:
                     batch = batch_of.pop(reference)
                     try:
                         outcomes = ray.get(reference)
                         yield from outcomes
-                        for index in batch[len(outcomes) :]:  # there was no time left for these
-                            batch_of[send([index])] = [index]
+                        waiting += [[index] for index in batch[len(outcomes) :]]  # there was no time left for these
                     except RayError as error:
                         death, (index, *others) = _name_death(error), batch
                         if others and death:  # nobody knows which of them it was
-                            batch_of |= {send([index]): [index] for index in batch}
+                            waiting += [[index] for index in batch]
                             continue
                         deaths[index] += death is not None
                         if death and deaths[index] <= self.retry:
-                            batch_of[send([index])] = [index]
+                            waiting.appendleft([index])
                             yield Retry(index, f"{death}; retry {deaths[index]} of {self.retry}")
                             continue
                         what = f"{death} (retry: {self.retry})" if death else type(error).__name__
@@ -165,5 +171,7 @@ def _explain_refusal(address: str | None, error: BaseException) -> str:
                 " and give the cluster's token as RAY_AUTH_TOKEN, or its file as RAY_AUTH_TOKEN_PATH"
             )
         cause = cause.__cause__ or cause.__context__
+    if address == "auto":
+        return "no Ray cluster is running on this machine; start one with `ray start --head`, or give an address"
     trouble = "Ray could not be started" if address is None else f"no Ray cluster at {address!r}"
     return f"{trouble}: {_first_line(error)}"

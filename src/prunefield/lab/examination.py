@@ -63,9 +63,33 @@ def decode_result(found: Examined) -> "Result":
 
     tensors, _ = unpack_tensors(found.contents["tensors.safetensors"])
     try:
-        return Result(join_records(json.loads(found.contents["records.json"]), tensors), found.digest)
+        return Result(join_records(decode_values(found.contents["records.json"]), tensors), found.digest)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise StoreError(f"records.json and tensors.safetensors hold no records ({error})") from None
+
+
+def decode_values(data: bytes) -> list[dict[str, Any]]:
+    """The values of records in `records.json`; ValueError or RecursionError if it holds something else."""
+    rows = json.loads(data, parse_constant=_refuse_constant)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError("a list of tables was expected")
+    return rows
+
+
+def _refuse_constant(text: str) -> None:
+    raise ValueError(f"{text} is not a number")
+
+
+def check_contents(found: Examined) -> None:
+    """StoreError if a file of a finished run holds something else than it should; checksums do not show that."""
+    from prunefield.lab.packing import unpack_tensors
+
+    decode_result(found)
+    unpack_tensors(found.contents["state.safetensors"])
+    try:
+        decode_table(found.contents["made.json"])
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"made.json is unreadable ({error})") from None
 
 
 def combine_sums(sums: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -16,6 +17,7 @@ import torch
 import prunefield
 from prunefield.core.errors import Error, RunError
 from prunefield.core.progress import track_progress
+from prunefield.core.terminal import show_warning
 from prunefield.engines import Engine, Hints, Notice, Retry
 from prunefield.lab.conditions import fixed_conditions
 from prunefield.lab.estimates import estimate_seconds
@@ -120,27 +122,42 @@ class Pace:
 
 
 class Progress(NamedTuple):
-    """Progress of a plan: estimated seconds and number of runs, done and in all; a run that is under way, if any."""
+    """Progress of a plan: estimated seconds and number of runs, ended and in all; a run that is under way, if any; and
+    why runs have failed so far.
+    """
 
     seconds: float
     all_seconds: float
     runs: int
     all_runs: int
     now: Run | None = None
+    failures: Mapping[Run, str] = MappingProxyType({})
 
 
 @contextmanager
 def show_bar(
     what: str, *, shown: bool = True, names: Mapping[Run, str] | None = None
 ) -> Iterator[Callable[[Progress], None]]:
-    """A progress bar on stderr for `carry_out`, with the name of what is under way: by default its kind."""
+    """A progress bar on stderr for `carry_out`, with the name of what is under way: by default its kind.
+
+    A run that fails while others go on is named at once, with its reason.
+    """
+    named: set[Run] = set()
 
     def describe(at: Progress) -> str:
+        failed = f", {len(at.failures)} failed" if at.failures else ""
         name = "" if at.now is None else (names or {}).get(at.now, at.now.kind())
-        return f"{at.runs} of {at.all_runs} runs" + f", now {name}" * (name not in ("", what))
+        return f"{at.runs} of {at.all_runs} runs{failed}" + f", now {name}" * (name not in ("", what))
+
+    def show(at: Progress) -> None:
+        for run in at.failures if shown and at.runs < at.all_runs else ():
+            if run not in named:
+                named.add(run)
+                show_warning(f"{run.folder} failed: {at.failures[run]}")
+        tell(at.seconds, at.all_seconds, describe(at))
 
     with track_progress(what, shown=shown) as tell:
-        yield lambda at: tell(at.seconds, at.all_seconds, describe(at))
+        yield show
 
 
 def order_runs(runs: Iterable[Run]) -> list[Run]:
@@ -221,7 +238,7 @@ def carry_out(
         ahead = sum(seconds[run] * (1 - behind) for run, behind in left.items())
         # One that has made progress is under way; the others are waiting, so the longest of them is next.
         now = next((run for run, behind in left.items() if behind > 0), next(iter(left), None))
-        tell(Progress(total - ahead, total, len(depth) - len(left), len(depth), now))
+        tell(Progress(total - ahead, total, len(depth) - len(left), len(depth), now, failures))
         pace.spent(begin, time.perf_counter())
     for run in depth.keys() - set(missing) if logger else ():
         problems += log_stored(logger, run, folders[run])

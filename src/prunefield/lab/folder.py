@@ -3,7 +3,6 @@
 `store.py` begins with the list of its files.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -18,7 +17,7 @@ from filelock import FileLock, Timeout
 from prunefield.core import files
 from prunefield.core.errors import StoreError, UsageError
 from prunefield.core.files import checksum, delete_path, is_locked, is_part, sync_folder
-from prunefield.lab.examination import FILES, MARK, Examined, combine_sums, decode_result, examine_files
+from prunefield.lab.examination import FILES, MARK, Examined, combine_sums, decode_result, decode_values, examine_files
 from prunefield.lab.json_files import encode_table, read_table
 
 if TYPE_CHECKING:  # a list of runs needs no torch
@@ -219,9 +218,9 @@ class RunFolder:
             data = (self.path / "records.json").read_bytes()
             if not isinstance(sums, dict) or checksum(data) != sums.get("records.json"):
                 raise ValueError("records.json was truncated or edited")
-        except (OSError, ValueError) as error:
+            return decode_values(data)
+        except (OSError, ValueError, RecursionError) as error:
             raise StoreError(f"{self.name} is damaged: {error}; {self.remedy}") from None
-        return json.loads(data)
 
     def table(self, name: str) -> dict[str, Any]:
         """`settings`, `made`, `done` or `failure`; empty where there is none."""

@@ -15,7 +15,7 @@ from prunefield.core.errors import StoreError, UsageError
 from prunefield.lab.examination import Examined, name_run
 from prunefield.lab.folder import RunFolder
 from prunefield.lab.packs import open_pack
-from prunefield.lab.store import Store, open_store, read_store
+from prunefield.lab.store import Store, match_name, open_store, read_store
 from prunefield.runs import Run
 
 
@@ -78,7 +78,8 @@ def unpack_runs(target: Store | Path | str, path: Path | str, runs: Iterable[str
     """Takes runs (all by default) from a pack into a store, after all of them were checked."""
     joined = Joined()
     with open_pack(path) as pack:
-        chosen = list(pack.digests if runs is None else dict.fromkeys(runs))
+        every, what = list(pack.digests), f"run in {path}"
+        chosen = every if runs is None else list(dict.fromkeys(match_name(what, run, every) for run in runs))
         pack.check(chosen)
         here = open_store(target)
         for run in chosen:
@@ -87,11 +88,16 @@ def unpack_runs(target: Store | Path | str, path: Path | str, runs: Iterable[str
 
 
 def take_runs(store: Store, path: Path | str, runs: Iterable[Run], report: Callable[[str], None]) -> Joined:
-    """Takes from a pack those of the `runs` that the store lacks; `report` gets a line for each that differs."""
-    joined = Joined()
+    """Takes from a pack those of the `runs` that the store lacks.
+
+    `report` gets a line for each that differs, and one if runs are left to be computed.
+    """
+    joined, names = Joined(), [run.folder for run in runs]
     with open_pack(path) as pack:
-        wanted = [run.folder for run in runs if run.folder in pack.digests]
+        wanted = [name for name in names if name in pack.digests]
         missing = [run for run in wanted if not store[run].is_done]
+        if left := sum(name not in pack.digests and not store[name].is_done for name in names):
+            report(f"{path} has {len(wanted) or 'none'} of the {len(names):,} runs; to be computed: {left:,}")
         pack.check(missing)
         for run in missing:
             adopt_run(store, run, lambda run=run: pack.examine(run), str(path), joined)

@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
-from prunefield.core.errors import StoreError, UsageError, list_names, unknown
+from prunefield.core.errors import StoreError, UsageError, list_names
 from prunefield.core.files import cannot_read, open_whole
 from prunefield.core.sizes import Meter, count_stored
-from prunefield.lab.examination import FILES, MARK, Examined, decode_result, examine_files
+from prunefield.lab.examination import FILES, MARK, Examined, check_contents, examine_files
 from prunefield.lab.folder import RunFolder
 from prunefield.lab.json_files import decode_table, encode_table
 
@@ -98,8 +98,6 @@ class Pack:
 
     def examine(self, run: str) -> Examined:
         """The files of a run, compared with their checksums, its digest, its settings and its name."""
-        if run not in self.digests:
-            raise unknown(f"run in {self.path}", run, self.digests)
         found = examine_files(run, lambda name: self._archive.read(f"runs/{run}/{name}"))
         if not found.problems and found.digest != self.digests[run]:
             found.problems.append(f"its digest is not the one in {CONTENT}")
@@ -111,7 +109,7 @@ class Pack:
             found = self.examine(run)
             try:
                 if not found.problems:
-                    decode_result(found)
+                    check_contents(found)
             except StoreError as error:
                 found.problems.append(str(error))
             if found.problems:
@@ -154,21 +152,22 @@ def _read_content(path: Path, archive: zipfile.ZipFile) -> dict[str, str]:
     """The digests in `pack.json`, if the archive has exactly the files of these runs, each once and as it is."""
     items = archive.infolist()
     counts = Counter(item.filename for item in items)
-    twice = [name for name, count in counts.items() if count > 1]
-    packed = [item.filename for item in items if not _is_plain(item)]
-    size = path.stat().st_size
-    if twice or packed or sum(item.file_size for item in items) > size:
-        odd = (twice or packed or ["more bytes than the file"])[0]
-        raise _refuse(path, f"it has {odd!r:.100} twice, compressed, encrypted or as a link, which a pack never has")
+    for item in items:
+        if oddity := "twice" if counts[item.filename] > 1 else _find_oddity(item):
+            raise _refuse(path, f"it has {item.filename!r:.100} {oddity}, which a pack never has")
+    if sum(item.file_size for item in items) > path.stat().st_size:
+        raise _refuse(path, "its files claim more bytes than it has")
     if CONTENT not in counts:
         raise _refuse(path, f"it has no {CONTENT}, so it is not a pack")
     try:
         table = decode_table(archive.read(CONTENT))
     except (ValueError, RecursionError) as error:
         raise _refuse(path, f"{CONTENT} is unreadable ({error})") from None
-    if table.get("format") != FORMAT:
-        made = repr(table.get("format"))[:50]
-        raise UsageError(f"{path} is a pack of format {made}, this version of prunefield reads {FORMAT}; upgrade it")
+    made = table.get("format")
+    if type(made) is not int or made != FORMAT:
+        raise UsageError(
+            f"{path} is a pack of format {made!r:.50}, this version of prunefield reads {FORMAT}; upgrade prunefield"
+        )
     digests = table.get("runs")
     if not isinstance(digests, dict) or not all(RUN.fullmatch(run) and _is_digest(digests[run]) for run in digests):
         raise _refuse(path, f"{CONTENT} does not list runs with their digests")
@@ -178,10 +177,13 @@ def _read_content(path: Path, archive: zipfile.ZipFile) -> dict[str, str]:
     return digests
 
 
-def _is_plain(item: zipfile.ZipInfo) -> bool:
-    kind = stat.S_IFMT(item.external_attr >> 16)
-    is_stored = item.compress_type == zipfile.ZIP_STORED and item.compress_size == item.file_size
-    return is_stored and not item.flag_bits & 1 and kind in (0, stat.S_IFREG)
+def _find_oddity(item: zipfile.ZipInfo) -> str | None:
+    """In which way a file is not simply there."""
+    if item.flag_bits & 1:
+        return "encrypted"
+    if item.compress_type != zipfile.ZIP_STORED or item.compress_size != item.file_size:
+        return "compressed"
+    return None if stat.S_IFMT(item.external_attr >> 16) in (0, stat.S_IFREG) else "as a link or a device"
 
 
 def _is_digest(value: object) -> bool:

@@ -23,7 +23,7 @@ verifying write nothing, so a store may be read-only or belong to another user.
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,19 +91,7 @@ class Store:
 
     def match(self, name: str) -> RunFolder:
         """The run with this name, or the only one whose name or hash begins like this."""
-        if not name:
-            raise UsageError("the name of a run cannot be empty; `prunefield runs list` shows them all")
-        names = self.names()
-        found = [other for other in names if other == name] or [
-            other for other in names if other.startswith(name) or other.rpartition("-")[2].startswith(name)
-        ]
-        if len(found) > 1:
-            raise UsageError(
-                f"{name!r} is the beginning of {len(found)} run names; give more characters: {', '.join(found[:8])}"
-            )
-        if not found:
-            raise unknown("run", name, names)
-        return self[found[0]]
+        return self[match_name("run", name, self.names())]
 
     def frame(self, kind: str | None = None, *, records: bool = False) -> "DataFrame":
         """One row for each finished run, or for each of its `records`: name, settings with dotted keys, values.
@@ -131,6 +119,22 @@ class Store:
         )
         head = "<tr><th>kind</th><th>status</th><th>runs</th></tr>"
         return f"<p><b>Store: {escape(str(self.root))}</b></p><table>{head}{rows}</table>"
+
+
+def match_name(what: str, name: str, names: Sequence[str]) -> str:
+    """The one of `names` that is `name`, or the only one that begins, or whose hash begins, like this."""
+    if not name:
+        raise UsageError("the name of a run cannot be empty; `prunefield runs list` shows them all")
+    found = [other for other in names if other == name] or [
+        other for other in names if other.startswith(name) or other.rpartition("-")[2].startswith(name)
+    ]
+    if len(found) > 1:
+        raise UsageError(
+            f"{name!r} is the beginning of {len(found)} run names; give more characters: {', '.join(found[:8])}"
+        )
+    if not found:
+        raise unknown(what, name, names)
+    return found[0]
 
 
 def tabulate_runs(folders: Iterable[RunFolder], *, records: bool = False) -> "DataFrame":

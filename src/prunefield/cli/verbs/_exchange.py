@@ -59,6 +59,9 @@ def merge_runs(args: Namespace) -> int:
 
     if not args.names:
         raise UsageError("runs merge needs stores, as in: prunefield runs merge worker-1 worker-2 --store all")
+    for name in args.names:
+        if Path(name).is_file():
+            raise UsageError(f"{name} is a file, not a store; for a file of `runs pack`: prunefield runs unpack {name}")
     with track_progress("merge", unit="runs", shown=not args.json) as tell:
         joined = merge_stores(args.store, args.names, tell=lambda at, total: tell(at, total, f"{at} of {total} runs"))
     return _print_joined(args, joined)
