@@ -232,8 +232,7 @@ class Fig8(Item):
             row[0].plot(path["time"], path["ipr"], color=BLUE, label="simulated")
             row[0].plot(path["time"], path["ipr_flow"], "--", color=VERMILION, label="Eq. 5")
             copies = f"\n× {2 * run.task.sites}" * run.symmetric
-            name = f"{run.task.title}, start {init + 1}"
-            row[0].set_ylabel(f"{name}\nbatch {run.batch_size:,}{copies}", fontsize="small")
+            row[0].set_ylabel(f"{run.task.title}, start {init + 1}\nbatch {run.batch_size:,}{copies}", size="small")
             row[0].set_title("IPR", fontsize="small")
             row[1].plot(path["time"], path["rms"], color=BLACK, label="distance of the two fields")
             row[1].plot(path["time"], path["rms_self"], ":", color=GREEN, label="distance of two simulations")
