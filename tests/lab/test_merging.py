@@ -167,7 +167,7 @@ def test_a_killed_merge_is_continued(stores):
     merge_stores(place, [one, two])
     assert Store(place).names() == sorted(Toy(seed=seed).folder for seed in (0, 1, 2))
     assert all(folder.problems() == [] for folder in Store(place))
-    assert not list(place.rglob("*.part"))
+    assert not list((place / "runs").rglob("*.part"))
 
 
 def test_four_equal_merges_at_once(stores):

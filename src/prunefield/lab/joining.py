@@ -119,6 +119,7 @@ def adopt_run(store: Store, name: str, examine: Callable[[], Examined], source: 
     if own is not None and own.problems:
         joined.refused[name] = f"damaged in {store.root}: {own.problems[0]}; {store[name].remedy}, or merge again"
     elif own is not None and own.digest == found.digest:
+        store[name].tidy()  # if it was killed between the mark and this
         joined.same.append(name)
     elif own is not None:
         place = _keep_other(store, name, found)
