@@ -61,6 +61,15 @@ def slurm():
         running.__exit__(None, None, None)
 
 
+@pytest.fixture(scope="module")
+def workers():
+    """The processes of the engine `local` serve all tests of a file, as starting one takes seconds."""
+    from prunefield.engines.local import keep_workers
+
+    with keep_workers():
+        yield
+
+
 @pytest.fixture
 def store(tmp_path):
     from prunefield.lab.store import Store

@@ -16,6 +16,8 @@ from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.lab import execution
 
+pytestmark = pytest.mark.usefixtures("workers")
+
 
 @pytest.fixture
 def net():

@@ -15,6 +15,8 @@ from prunefield.cli import main
 from prunefield.lab.execution import obtain
 from prunefield.lab.store import Store
 
+pytestmark = pytest.mark.usefixtures("workers")
+
 STUDY = 'kind = "toy"\nseed = 1\n'
 PATIENCE = 600  # seconds; a busy machine is not a failure
 SWEEP = STUDY + "[sweep]\nseed = [1, 2]\nscale = [1.0, 3.0]\n"

@@ -19,6 +19,8 @@ from prunefield.lab.study import Study
 from prunefield.papers import Item
 from prunefield.report.ledger import read_finding
 
+pytestmark = pytest.mark.usefixtures("workers")
+
 NEURON = 'kind = "neuron"\ntask = "nlgp"\n'
 
 

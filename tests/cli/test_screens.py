@@ -20,6 +20,8 @@ from prunefield.core.terminal import find_width, show_table
 from prunefield.lab.execution import obtain
 from prunefield.report.screen import choose_highlights, show_ledger, show_summary
 
+pytestmark = pytest.mark.usefixtures("workers")
+
 VERBS = modules("cli.verbs")
 ROOT = Path(__file__).parent.parent.parent
 NULL = {"status": "not reproduced", "observed": "0", "n": 1, "note": ""}

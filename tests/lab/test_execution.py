@@ -20,6 +20,8 @@ from prunefield.lab.execution import Pace, Progress, carry_out, obtain, order_ru
 from prunefield.lab.store import Store
 from prunefield.runs import Record, Run, State
 
+pytestmark = pytest.mark.usefixtures("workers")
+
 SLOW = Toy(steps=150, pause=0.01)
 CHILD = "import sys; from toy import Toy; from prunefield import Store, obtain; \
 obtain(Store(sys.argv[1]), Toy(steps=150, pause=0.01))"

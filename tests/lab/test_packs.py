@@ -20,6 +20,8 @@ from prunefield.lab.joining import unpack_runs
 from prunefield.lab.packs import open_pack, write_pack
 from prunefield.lab.store import Store
 
+pytestmark = pytest.mark.usefixtures("workers")
+
 RUNS = (Toy(seed=0), Toy(seed=1, of=Toy(seed=2, steps=20)))
 
 

@@ -17,6 +17,8 @@ from prunefield.lab.execution import obtain
 from prunefield.lab.store import Store
 from prunefield.report.ledger import find_items
 
+pytestmark = pytest.mark.usefixtures("workers")
+
 ITEM = "bar2023/lemma4.1"
 STORED, UNFINISHED, RUNNING = Toy(steps=20), Toy(seed=1), Toy(seed=2)
 COMMANDS = {

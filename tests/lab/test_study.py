@@ -11,6 +11,8 @@ from prunefield.engines import choose_engine
 from prunefield.engines.local import Local
 from prunefield.lab.study import Study
 
+pytestmark = pytest.mark.usefixtures("workers")
+
 TOY = {"kind": "toy", "steps": 20}
 
 

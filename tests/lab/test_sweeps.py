@@ -17,6 +17,8 @@ from prunefield.lab.expressions import Condition
 from prunefield.lab.study import Study
 from prunefield.lab.sweeps import Sweep
 
+pytestmark = pytest.mark.usefixtures("workers")
+
 TOY = {"kind": "toy"}
 
 

@@ -11,6 +11,8 @@ from prunefield.core.errors import UsageError
 from prunefield.core.figures import encode_figure
 from prunefield.report.reproduction import plan_items, read_ledger
 
+pytestmark = pytest.mark.usefixtures("workers")
+
 ITEMS = ["bar2023/lemma4.1", "bar2023/lemmaB.1"]
 
 

@@ -41,9 +41,7 @@ class Gradient(Run):
     @model_validator(mode="after")
     def _check(self) -> "Gradient":
         if not isinstance(self.of, Neuron | Flow):
-            raise UsageError(
-                f"`of` must be a neuron or a flow, at whose weights the gradient is taken (got {self.of.kind()})"
-            )
+            raise UsageError(f"`of` must be a neuron or a flow, which have a gradient (got {self.of.kind()})")
         if self.of.task.shape != self.task.shape:
             raise UsageError(f"the task has {self.task.shape} sites, but the weights have {self.of.task.shape}")
         return self

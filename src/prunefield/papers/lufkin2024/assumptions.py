@@ -20,8 +20,7 @@ TASKS: tuple[Discrimination, ...] = (
     *(Nlgp(g=g) for g in (0.01, 0.1, 0.3, 0.5, 1.0, 3.0, 10.0, 100.0)),
     *(Kur(k=k) for k in (4.5, 5.0, 6.0, 8.0, 10.0, 30.0, 100.0)),
 )
-EXACT, CLOSE = 1e-3, 0.1
-DISTANCES = (1, 2, 3)
+EXACT, CLOSE, DISTANCES = 1e-3, 0.1, (1, 2, 3)
 WHY = "For finite g the last digits of x near ±1 still tell the Gaussian field; on the hypercube they do not."
 
 

@@ -15,6 +15,8 @@ from prunefield.papers.redman2025._fates import (
     READING,
     READING_CHOICE,
     compare_signs,
+    draw_readings,
+    draw_rounds,
     find_group,
     judge_readings,
     judge_signs_agree,
@@ -23,7 +25,6 @@ from prunefield.papers.redman2025._fates import (
     share_signs,
     shuffled,
 )
-from prunefield.papers.redman2025._fates_panels import draw_readings, draw_rounds
 from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, explain_band
 from prunefield.papers.redman2025._nets import DATA, SCALES, SHARED_CHOICES, claim_on_nets
@@ -239,10 +240,9 @@ class Fig5(Item):
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         names = fit_height(figure, table)
         lines = figure.subplots(2 * len(names), 5, squeeze=False, sharey="row")
-        for place, data in enumerate(names):
-            mine = rows(table, data=data)
-            draw_rounds(lines[2 * place], mine, data)
-            draw_readings(lines[2 * place + 1], mine)
+        for data, above, below in zip(names, lines[::2], lines[1::2], strict=True):
+            draw_rounds(above, rows(table, data=data), data)
+            draw_readings(below, rows(table, data=data))
         explain_band(lines[0, 0])
         letter_panels(list(lines[:, 0]))
         for axes in lines.flat:

@@ -21,7 +21,6 @@ from prunefield.papers.redman2025._curves import (
     judge_clone_width,
     judge_kurtosis_gap,
 )
-from prunefield.papers.redman2025._evidence import draw_evidence
 from prunefield.papers.redman2025._fates import READING_CHOICE, READINGS, judge_readings
 from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table, trace_curves
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, explain_band
@@ -39,7 +38,7 @@ from prunefield.papers.redman2025._nets import (
     nets,
     widths,
 )
-from prunefield.papers.redman2025._pictures import COLOURS, LABELS, data_in, fit_height
+from prunefield.papers.redman2025._pictures import COLOURS, LABELS, data_in, draw_evidence, fit_height
 from prunefield.runs import Result, Run
 from prunefield.runs.greedy import Greedy, read_fields
 from prunefield.runs.imp import METHODS

@@ -38,12 +38,11 @@ def _describe_claim(row: Mapping[str, Any]) -> dict[str, Any]:
 def describe_figure(finding: Finding, files: ItemFiles, store: Store) -> dict[str, Any]:
     """The figure of an item and all that is shown on demand: its files, table, settings and versions."""
     made = [store.folder(run).table("made") for run in finding.results]
+    settings = {run.folder: (run.settings(), one) for run, one in zip(finding.results, made, strict=True)}
     return {
         **files.about,
         **{suffix: data.decode() if suffix == "csv" else data for suffix, data in files.contents.items()},
-        "settings": sort_settings(
-            {run.folder: (run.settings(), one) for (run, one) in zip(finding.results, made, strict=True)}
-        ),
+        "settings": sort_settings(settings),
         "made": summarise_versions(made),
     }
 
