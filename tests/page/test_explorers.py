@@ -1,6 +1,9 @@
 """Receptive fields, dynamics and pruning of the page, in a browser."""
 
 import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 
 def pixels(canvas):
@@ -155,3 +158,44 @@ def test_bounds_follow_dimension_and_distance(open_page):
     page.get_by_label("Distance τ").select_option("2")
     assert "in 0 %" not in words.inner_text()
     assert "d=10" in page.url
+
+
+def test_an_island_of_which_only_the_beginning_has_been_read_is_waited_for(browser, page_file):
+    """A slow machine opens a view while the file is still being read."""
+    data, rest = Path(page_file).read_bytes(), threading.Event()
+    first = re.search(rb'data-island="fields/([^"]+)"', data)
+    assert first
+    cut = first.end() + 20_000
+
+    class Slow(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(data[:cut])
+            self.wfile.flush()
+            rest.wait(60)
+            self.wfile.write(data[cut:])
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Slow)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    context, faults = browser.new_context(), []
+    try:
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(f"http://127.0.0.1:{server.server_port}/#/fields?run={first[1].decode()}", wait_until="commit")
+        page.locator("[aria-busy]").first.wait_for()
+        page.wait_for_timeout(300)
+        rest.set()
+        wait(page)
+        assert page.locator("canvas.units").count() == 3
+        assert faults == []
+    finally:
+        rest.set()
+        context.close()
+        server.shutdown()
+        server.server_close()

@@ -15,7 +15,7 @@ function readIsland(name) {
 
 async function unpackIsland(name) {
   const find = () => document.querySelector(`script[data-island="${CSS.escape(name)}"]`);
-  if (!find() && document.readyState === "loading") {
+  if (!find()?.nextSibling && document.readyState === "loading") { // not there, or only its beginning
     await new Promise((resolve) => document.addEventListener("DOMContentLoaded", resolve, { once: true }));
   }
   const node = find();
