@@ -54,11 +54,7 @@ DENSE_SEEDS = 2  # are enough for a gate
 
 @dataclass(frozen=True)
 class TableSetting:
-    """A network on a data set: the rows of a table that belong together.
-
-    `family` is the network of the paper's tables whose claims it may decide; `stands_for` is the printed density that
-    stands for its own, in a toy that would have too few weights.
-    """
+    """A network on a data set: the rows of a table that belong together."""
 
     data: str
     name: str
@@ -72,9 +68,9 @@ class TableSetting:
     rewind: int = 0
     images: int = 10_000
     held_out: int = 10_000
-    family: str = "ResNet-20"
+    family: str = "ResNet-20"  # the network of the paper's tables whose claims it may decide
     least: float = 0.0  # per cent: below this accuracy of the dense network nothing is decided
-    stands_for: float | None = None
+    stands_for: float | None = None  # the printed density for which its own stands: a toy has too few weights
     only: tuple[str, ...] = ()  # the columns that it has; none: all
 
     def runs(self, column: str) -> Iterator[Pruned]:

@@ -91,11 +91,9 @@ class Assumptions(Item):
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         gaps = {"mean": "share of Var E[Y | X] not linear in X", "variance": "deviation of Var[Y | X] ÷ its mean"}
         for axes, column, name in zip(figure.subplots(1, 2), gaps, ("A1", "A2"), strict=True):
-            for kind, label, colour in (("nlgp", "NLGP", BLUE), ("kur", "Kur", VERMILION)):
-                worst = find_worst(rows(table, kind=kind))
-                axes.plot(worst["excess"], worst[column], "o-", color=colour, label=label)
-            spins = find_worst(rows(table, kind="ising"))
-            axes.plot(spins["excess"], spins[column], "s", color=GREY, label="Ising")
+            for label, colour, mark in (("NLGP", BLUE, "o-"), ("Kur", VERMILION, "o-"), ("Ising", GREY, "s")):
+                worst = find_worst(rows(table, kind=label.lower()))
+                axes.plot(worst["excess"], worst[column], mark, color=colour, label=label)
             axes.axhline(CLOSE, color=GREY, linewidth=0.8, linestyle="--", label=f"criterion: at most {CLOSE:g}")
             axes.set(xlabel="excess kurtosis of a pixel", ylabel=gaps[column], title=f"gap of {name} (0: it holds)")
         figure.axes[0].legend()
