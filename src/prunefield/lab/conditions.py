@@ -46,9 +46,8 @@ def fixed_conditions() -> Iterator[None]:
             torch.set_default_dtype(torch.float32)
             _set_precision("highest", ["ieee"] * len(_find_knobs()))
         thread.callback(_leave)
-        for device in ("cpu", "cuda", "mps", "xpu"):
-            if torch.is_autocast_enabled(device):
-                thread.enter_context(torch.autocast(device, enabled=False))
+        for device in filter(torch.is_autocast_enabled, ("cpu", "cuda", "mps", "xpu")):
+            thread.enter_context(torch.autocast(device, enabled=False))
         if torch.get_default_device().type != "cpu":  # only then: it makes every call of torch slower
             thread.enter_context(torch.device("cpu"))
         with torch.inference_mode(False), torch.enable_grad():
@@ -90,8 +89,7 @@ def _find_knobs() -> list[Any]:
     """What holds how exact products of float32 are, for each library below torch; nothing before torch 2.9."""
     mkldnn, cuda = torch.backends.mkldnn, torch.backends.cuda
     places = ((mkldnn, "matmul"), (mkldnn, "conv"), (mkldnn, "rnn"), (cuda, "matmul"))
-    knobs = [getattr(library, operation, None) for library, operation in places]
-    return [knob for knob in knobs if hasattr(knob, "fp32_precision")]
+    return [knob for place in places if hasattr(knob := getattr(*place, None), "fp32_precision")]
 
 
 def _set_precision(precision: str, each: Sequence[str]) -> None:
