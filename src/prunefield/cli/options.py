@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
@@ -20,6 +21,8 @@ from prunefield.core.names import modules
 if TYPE_CHECKING:
     from prunefield.lab.plan import Plan
     from prunefield.lab.store import Store
+
+MANY = 1_000  # entries of a list in a JSON document, each of which is then one line
 
 
 class Parser(ArgumentParser):
@@ -232,10 +235,22 @@ def print_json(document: dict[str, Any]) -> None:
     """
     document = {"version": VERSION, **document}
     try:
-        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+        text = _encode_document(document)
     except ValueError:
-        text = json.dumps(_drop_infinities(document), indent=1, ensure_ascii=False)
+        text = _encode_document(_drop_infinities(document))
     print(text, file=_document or sys.stdout)
+
+
+def _encode_document(document: dict[str, Any]) -> str:
+    """Readable JSON; with long lists one line for each entry, since indenting would take most of the time."""
+    dump = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+    if not any(isinstance(value, list) and len(value) > MANY for value in document.values()):
+        return dump(document, indent=1)
+    parts = [
+        f"{dump(key)}: " + ("[\n" + ",\n".join(map(dump, value)) + "\n]" if isinstance(value, list) else dump(value))
+        for key, value in document.items()
+    ]
+    return "{\n" + ",\n".join(parts) + "\n}"
 
 
 def _drop_infinities(value: Any) -> Any:

@@ -8,8 +8,9 @@ or without settings (`nlgp,g=3`), or a table with the key `kind`, so that settin
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
+from types import ModuleType
 from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, model_validator
@@ -76,9 +77,10 @@ class Plugin(BaseModel):
         if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
             raise UsageError(f"a {what} must be a name or a table with the key 'kind', not {repr(value)[:200]}")
         kind, _, version = table["kind"].partition("@")
-        if find_module(cls.family, kind) is None and (usual := list_presets(cls.family).get(kind)):
+        name = find_module(cls.family, kind)
+        if name is None and (usual := list_presets(cls.family).get(kind)):
             return cls.parse({**usual, **table, "kind": usual["kind"]})
-        final = find_class(cls, kind)
+        final = _find_class_in(cls, import_module(name)) if name else find_class(cls, kind)
         if version and version != str(final.version):
             raise UsageError(
                 f"{what} {table['kind']!r} was made by another version of prunefield; this one has version "
@@ -144,14 +146,18 @@ def find_class(root: type[P], kind: str) -> type[P]:
     if (name := find_module(root.family, kind)) is None:
         allowed = [*modules(root.family), *list_presets(root.family)]
         raise unknown(root.__name__.lower(), kind, allowed, see=f"prunefield list {root.family}")
-    module = import_module(name)
+    return _find_class_in(root, import_module(name))
+
+
+@lru_cache(maxsize=512)
+def _find_class_in(root: type[P], module: ModuleType) -> type[P]:
     classes = [
         item
         for item in vars(module).values()
         if isinstance(item, type) and issubclass(item, root) and item.__module__ == module.__name__
     ]
     if len(classes) != 1:
-        raise UsageError(f"{name} must define one {root.__name__}, it defines {len(classes)}")
+        raise UsageError(f"{module.__name__} must define one {root.__name__}, it defines {len(classes)}")
     return classes[0]
 
 

@@ -1,6 +1,6 @@
 """Plans: the runs that would be executed, which of them are stored, and the time that the others take."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,6 +9,7 @@ from prunefield.core.display import Displayed
 from prunefield.core.settings import flatten_settings
 from prunefield.core.terminal import show_duration
 from prunefield.lab.estimates import TimeEstimate, estimate_seconds
+from prunefield.lab.examination import name_run
 from prunefield.lab.execution import order_runs
 from prunefield.lab.listing import distinguish_settings, measure_folder
 from prunefield.lab.packs import open_pack
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Plan(Displayed):
-    """What `--dry-run` prints. `varying` are the settings that tell the runs apart, as columns."""
+    """What `--dry-run` prints. `find_varying` gives the settings that tell the runs apart, as columns."""
 
     estimates: dict[Run, TimeEstimate]
+    settings: dict[Run, dict[str, Any]]
+    names: dict[Run, str]  # of their folders
     stored: frozenset[Run]
-    varying: tuple[str, ...] = ()
+    find_varying: Callable[[], Sequence[str]] = tuple
     items: Mapping[Run, Sequence[str]] = field(default_factory=dict)  # those that use each run
     store: Store | None = None
 
@@ -46,33 +49,29 @@ class Plan(Displayed):
         """One row per run: kind, what varies, `stored` or `to do`, seconds, and from how many runs they are learnt."""
         from pandas import DataFrame
 
-        rows = []
+        rows, varying = [], self.find_varying()
         for run, step in self.estimates.items():
-            flat = flatten_settings(run.settings()) if self.varying else {}
+            flat = flatten_settings(self.settings[run]) if varying else {}
             rows.append(
-                {"run": run.folder, "kind": run.kind()}
-                | {key: flat.get(key) for key in self.varying}
+                {"run": self.names[run], "kind": run.kind()}
+                | {key: flat.get(key) for key in varying}
                 | {"state": self.state(run), "seconds": step.seconds, "learnt": step.learnt}
             )
-        return DataFrame(rows, columns=["run", "kind", *self.varying, "state", "seconds", "learnt"])
+        return DataFrame(rows, columns=["run", "kind", *varying, "state", "seconds", "learnt"])
 
     def describe(self) -> list[dict[str, Any]]:
         """One row for each run, for people: kind, seed, what varies, items; date and bytes if it is stored."""
-        return self._describe([run.settings() for run in self.estimates])
-
-    def _describe(self, settings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        told = distinguish_settings(settings)
+        told = distinguish_settings(list(self.settings.values()))
         rows = []
         for (run, step), known in zip(self.estimates.items(), told, strict=True):
             here = self.store is not None and run in self.stored
-            kept = measure_folder(self.store.folder(run)) if here and self.store else {"date": None, "bytes": None}
-            what = {"run": run.folder, "kind": run.kind(), **known, "items": list(self.items.get(run, ())), **kept}
+            kept = measure_folder(self.store[self.names[run]]) if here and self.store else {"date": None, "bytes": None}
+            what = {"run": self.names[run], "kind": run.kind(), **known, "items": list(self.items.get(run, ())), **kept}
             rows.append({**what, "state": self.state(run), "seconds": step.seconds, "learnt": step.learnt})
         return rows
 
     def as_json(self) -> dict[str, Any]:
-        settings = [run.settings() for run in self.estimates]
-        rows = [{**row, "settings": table} for row, table in zip(self._describe(settings), settings, strict=True)]
+        rows = [{**row, "settings": table} for row, table in zip(self.describe(), self.settings.values(), strict=True)]
         return {"runs": rows, "core_hours": self.core_hours}
 
     def notes(self) -> Sequence[str]:
@@ -90,7 +89,7 @@ class Plan(Displayed):
     def with_pack(self, path: Path | str) -> "Plan":
         """The plan if the runs in a pack are taken: they count as stored."""
         with open_pack(path) as pack:
-            taken = frozenset(run for run in self.estimates if run.folder in pack.digests)
+            taken = frozenset(run for run, name in self.names.items() if name in pack.digests)
         return replace(self, stored=self.stored | taken)
 
     def state(self, run: Run) -> Literal["stored", "to do"]:
@@ -101,11 +100,14 @@ def make_plan(
     runs: Iterable[Run],
     store: Store | None = None,
     *,
-    varying: Sequence[str] = (),
+    find_varying: Callable[[], Sequence[str]] = tuple,
     items: Mapping[Run, Sequence[str]] | None = None,
     device: str = "cpu",
 ) -> Plan:
     """The plan of runs and of all that they need, in the order of execution."""
     ordered = order_runs(runs)
-    stored = frozenset(run for run in ordered if store is not None and store.folder(run).is_done)
-    return Plan(estimate_seconds(ordered, store, device=device), stored, tuple(varying), items or {}, store)
+    settings = {run: run.settings() for run in ordered}  # once: there may be hundreds of thousands
+    names = {run: name_run(table) for run, table in settings.items()}
+    stored = frozenset(run for run, name in names.items() if store is not None and store[name].is_done)
+    estimates = estimate_seconds(ordered, store, device=device)
+    return Plan(estimates, settings, names, stored, find_varying, items or {}, store)

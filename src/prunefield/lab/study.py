@@ -147,7 +147,7 @@ class Study:
 
     def plan(self, store: Store | Path | str | None = None, *, device: str = "cpu") -> Plan:
         """What `run` would execute, what is stored already, and the time of the rest; no store is created."""
-        return make_plan(self.runs, find_store(store), varying=self.varying, device=device)
+        return make_plan(self.runs, find_store(store), find_varying=lambda: self.varying, device=device)
 
     def results(self, store: Store | Path | str | None = None) -> Results:
         """What is stored of this study, without executing anything."""
