@@ -174,6 +174,6 @@ def test_listing_opens_only_what_it_shows(store):
     expected += [f"runs/{run.folder}/progress" for run in (stopped, failed)]
     expected += [f"runs/{run.folder}/settings.json" for run in (*done, stopped, failed)]
     assert sorted(opened) == sorted(f"{store.root}/{name}" for name in expected)
-    head = ["run", "seed", "what", "varies", "date", "size", "status", "seconds"]
+    head = ["run", "seed", "date", "size", "status", "seconds", "what", "varies"]
     assert answer.stdout.splitlines()[0].split() == head
     assert len(answer.stdout.splitlines()) == 6

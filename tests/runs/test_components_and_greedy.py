@@ -77,7 +77,7 @@ def test_components_have_three_parts_of_one_space(read):
 
 
 def test_components_of_what_is_no_image_are_refused():
-    with pytest.raises(UsageError, match=r"components are of images .* not of inputs of shape \(40,\)"):
+    with pytest.raises(UsageError, match=r"components need a task of images .* not inputs of shape \(40,\)"):
         Run.parse({"kind": "components", "task": Kur().settings(), "components": 4})
     with pytest.raises(UsageError, match=r"components must be at most 108, .*got 200"):
         Run.parse({"kind": "components", "task": TASK.settings(), "components": 200})
