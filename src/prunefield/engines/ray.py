@@ -118,7 +118,7 @@ class Ray(Engine):
             ray.shutdown()
 
     def _list_needs(self, device: str) -> dict[str, Any]:
-        """What one run takes, as Ray is told."""
+        """What one run takes, in the words of Ray."""
         share = (0.25 if device.startswith("cuda") else 0) if self.num_gpus is None else self.num_gpus
         return {"num_cpus": 1, "num_gpus": share, "resources": dict(self.resources)}
 
