@@ -122,7 +122,7 @@ def test_a_plan_says_what_is_stored_and_what_was_learnt(results, tmp_path):
     assert not (tmp_path / "absent").exists()
     assert new.frame()[["state", "learnt"]].to_numpy().tolist() == [["to do", 0]] * 2
     assert new.core_hours == pytest.approx(2 * Toy(steps=20).seconds() / 3600)
-    assert new.notes() == ()
+    assert new.notes() == []
     plan = study.plan(results.store)
     assert plan.frame()[["seed", "state", "learnt"]].to_numpy().tolist() == [[0, "stored", 4], [7, "to do", 4]]
     made = [results.store.folder(run).table("made")["seconds"] for run in results.runs]
@@ -130,6 +130,11 @@ def test_a_plan_says_what_is_stored_and_what_was_learnt(results, tmp_path):
     assert "the seconds of toy are learnt from finished runs in this store" in str(plan)
     assert study.plan(results.store, device="cuda").frame()["learnt"].tolist() == [0, 0]
     assert encode_figure(plan.plot(), "png")
+
+
+def test_a_plan_says_which_times_are_unknown():
+    plan = Study({"kind": "steady"}, sweep={"size": [160, 400]}).plan()
+    assert plan.notes() == ["steady: time unknown until one has been run; each counts as 0.2 s"]
 
 
 def test_similar_runs_teach_more_than_others_of_their_kind(store):

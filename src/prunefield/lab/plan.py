@@ -14,7 +14,7 @@ from prunefield.lab.execution import order_runs
 from prunefield.lab.listing import distinguish_settings, measure_folder
 from prunefield.lab.packs import open_pack
 from prunefield.lab.store import Store
-from prunefield.runs import Run
+from prunefield.runs import UNKNOWN, Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,10 +75,15 @@ class Plan(Displayed):
         return {"runs": rows, "core_hours": self.core_hours}
 
     def notes(self) -> Sequence[str]:
-        learnt = sorted({run.kind() for run, step in self.estimates.items() if step.learnt})
-        if not learnt:
-            return ()
-        return (f"the seconds of {', '.join(learnt)} are learnt from finished runs in this store",)
+        to_do = [(run, step) for run, step in self.estimates.items() if run not in self.stored]
+        learnt = sorted({run.kind() for run, step in to_do if step.learnt})
+        unknown = sorted({run.kind() for run, step in to_do if not step.learnt and type(run).seconds is Run.seconds})
+        notes = []
+        if learnt:
+            notes.append(f"the seconds of {', '.join(learnt)} are learnt from finished runs in this store")
+        if unknown:
+            notes.append(f"{', '.join(unknown)}: time unknown until one has been run; each counts as {UNKNOWN} s")
+        return notes
 
     def draw(self, figure: "Figure") -> None:
         """Estimated minutes of one core for each kind, stored and to do."""

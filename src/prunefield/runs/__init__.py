@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Value = str | int | float | bool | None
+UNKNOWN = 0.2  # seconds of a run whose kind has no estimate of its own
 PANELS = 4  # values of a result that are drawn
 
 
@@ -155,9 +156,12 @@ class Run(Plugin):
     def __call__(self, state: State) -> Iterator[Record | None]:
         """Computes; yields a record, or None for a safe point without a record."""
 
-    @abstractmethod
     def seconds(self) -> float:
-        """Estimated seconds on one core, for plans and progress bars."""
+        """Estimated seconds on one core, for plans and progress bars, before the store has measured any of its kind.
+
+        A kind whose runs can take minutes has its own. The others count as `UNKNOWN` seconds, and plans say so.
+        """
+        return UNKNOWN
 
     def needs(self) -> "list[Run]":
         """The runs that must be finished before this one."""

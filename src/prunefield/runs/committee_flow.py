@@ -64,8 +64,3 @@ class CommitteeFlow(Run):
         w = state.tensors["weights"].clone()
         ipr = compute_ipr(w)
         return Record({"time": state.values["time"], "ipr": float(ipr.mean())}, {"weights": w, "ipr": ipr})
-
-    def seconds(self) -> float:
-        # Measured on one core: 20 evaluations in a unit of time for each hidden unit, each 0.3 ms and 60 ns a weight.
-        weights = self.inits * self.hidden * self.task.sites
-        return 0.2 + 20 * self.time / (self.hidden if self.together else 1) * (3e-4 + 6e-8 * weights)

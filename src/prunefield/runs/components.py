@@ -41,13 +41,6 @@ class Components(Run):
             )
         return self
 
-    def seconds(self) -> float:
-        # Measured: the covariance at 2.5e-11 s a product, its eigenvectors at 5e-10 s a cube, FastICA 2.5e-8 s for each
-        # image, component and iteration; images 40 µs each.
-        size = math.prod(self.task.shape)
-        each = 4e-5 + 2.5e-11 * size * size + 2.5e-8 * self.components * min(100, self.iterations)
-        return 2 + self.samples * each + 5e-10 * size**3
-
     def __call__(self, state: State) -> Iterator[Record | None]:
         if (begun := state.values.get("done", 0)) == len(PARTS):
             return

@@ -50,6 +50,3 @@ class Conditioning(Run):
             state.values["place"], state.done = place + 1, (place + 1) / len(self.distances)
             correlation = float(task.covariance(1)[0, distance])
             yield Record({"distance": distance, "correlation": correlation, **gaps._asdict()})
-
-    def seconds(self) -> float:
-        return 0.02 * len(self.distances)

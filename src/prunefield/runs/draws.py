@@ -61,10 +61,6 @@ class Draws(Run):
         tensors = {name: part.clone() for name, part in (found | errors).items()}
         return Record({"label": label, "kurtosis": fourth / second**2}, {**tensors, "field": field.clone()})
 
-    def seconds(self) -> float:
-        # Measured on one core: 150 to 200 ns for each value, 300 ns by ten sweeps of the Gibbs sampler.
-        return 0.01 + self.number * self.task.classes * self.task.sites * 1.8e-7
-
 
 def correlate_examples(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The mean of x_i·x_{i+d} over the sites of each row, for d = 0, …, size // 2 along the last axis, shape (n, d).

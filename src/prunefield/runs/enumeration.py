@@ -99,9 +99,6 @@ class Enumeration(Run):
         d = len(self.start)
         return float(d) ** (self.kept + 1) * (float(self.nodes) ** d * 2**d + self.draws * self.examples)
 
-    def seconds(self) -> float:
-        return 0.02 + 3e-8 * self._numbers()  # measured: 30 ns for each number of each enumerated sequence
-
 
 def _both(x: Tensor, w0: Tensor, w: Tensor, s: int) -> Tensor:
     """The enumerated error of each matrix for masks drawn with p0 and with equal probabilities, of shape (…, 2)."""

@@ -31,11 +31,6 @@ class Gabors(Run):
         default="mask", description="what is fitted: the mask itself, or the weights θ(rewind)⊙m"
     )
 
-    def seconds(self) -> float:
-        # A guess from one busy core: 30 µs a field and pixel for the bank of filters and three descents.
-        imp = self.of
-        return 3e-5 * len(METHODS) * min(self.top, imp.hidden[0]) * imp.widths[0] / imp.task.shape[0] + 0.5
-
     def __call__(self, state: State) -> Iterator[Record | None]:
         imp = self.of
         records = state.read(imp).records

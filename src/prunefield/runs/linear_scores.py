@@ -87,9 +87,6 @@ class LinearScores(Run):
         errors = [gaussian_error(w, w, s, self.examples), *(binary_error(w, m["weight"]) for m in (hard, drawn))]
         return [error / w.square().sum() for error in errors] + [torch.tensor(1 - s / len(w), dtype=torch.float64)]
 
-    def seconds(self) -> float:
-        return 0.02 + self.cases * (6e-3 + 1e-7 * self.dimension * self.examples)
-
 
 RULES = ("norms", "ones", "chi", "snip")
 COLUMNS = (

@@ -120,12 +120,6 @@ class Outcomes(Run):
         number = self.dimension**self.kept
         return number if number <= _LARGEST else 0
 
-    def seconds(self) -> float:
-        each = self.dimension * (
-            self._sequences() * (self.examples + self.dimension) + 15 * self.rivals + self.examples
-        )
-        return 0.01 + 2e-8 * self.cases * each
-
 
 def _gap(found: Tensor, said: Tensor, scale: Tensor | None = None) -> Tensor:
     """The largest difference in each row, relative to the row's largest entry of `scale`, or of `said`."""

@@ -28,10 +28,6 @@ class Shuffles(Run):
     of: Annotated[Tickets, Nested()] = Field(description="the iterative pruning run")
     masks: int = Field(default=10_000, ge=1, description="number of shuffled masks at the last level")
 
-    def seconds(self) -> float:
-        weights = sum(item.numel() for item in _outline(self.of).values())
-        return 0.1 + self.masks * (5e-5 + 6e-8 * weights * self.of.density) + 1e-8 * weights * self.of.levels
-
     def __call__(self, state: State) -> Iterator[Record | None]:
         records = state.read(self.of).records
         first = {name: records[0].tensors[f"first:{name}"] for name in _outline(self.of)}

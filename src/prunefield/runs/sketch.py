@@ -73,6 +73,3 @@ class Sketch(Run):
         values["uniform_ratio_median"] = ratio.median().item()
         values["bounds_ratio_median"] = (columns["printed"] / lemma).median().item()
         return Record(dict(values), {name: column.clone() for name, column in columns.items()})
-
-    def seconds(self) -> float:
-        return 0.01 + 1.5e-7 * self.draws * self.dimension  # measured: two normals and five passes over each weight

@@ -48,6 +48,3 @@ class Steady(Run):
         values |= {"whole": balance(w, 1.0), "half": balance(w, 0.5), "doubled": balance(2 * w, 0.5)}
         state.values["recorded"], state.done = True, 1.0
         yield Record(values, {"weights": w})
-
-    def seconds(self) -> float:
-        return 0.1 + 1e-4 * self.size  # some thousand steps of N log N

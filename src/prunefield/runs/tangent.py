@@ -119,8 +119,3 @@ class Tangent(Run):
 
     def _records(self) -> int:
         return self.steps // self.every + 1
-
-    def seconds(self) -> float:
-        parameters = (self.features + 1) * self.width
-        enumerated = self._records() * parameters**2 * 5e-9 * self.examples
-        return 0.05 + self.steps * (3e-3 + 3e-8 * self.examples * parameters) + enumerated

@@ -30,11 +30,6 @@ class Widths(Run):
         default=10, ge=2, description="minimum number of kept inputs for a unit to enter the second average"
     )
 
-    def seconds(self) -> float:
-        # Measured: about 0.25 ms a unit and mask at 32×32, fit and transform together; half a second compiles or loads.
-        imp = self.of
-        return 2.5e-7 * imp.hidden[0] * imp.widths[0] / 3 * len(METHODS) * imp.rounds + 1.0
-
     def __call__(self, state: State) -> Iterator[Record | None]:
         imp = self.of
         records = state.read(imp).records
