@@ -8,6 +8,7 @@ import torch
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.masks.mask import unpack_bits
+from prunefield.measures.cavity import score_weights
 from prunefield.measures.kurtosis import kurtosis_per_class
 from prunefield.runs import Result, Run, State
 from prunefield.runs.components import PARTS, Components
@@ -24,6 +25,7 @@ RUNS = [
     Components(task=TASK, components=6, samples=200, iterations=50),
     Greedy(of=IMP, scored=30, per_class=20, top=3, parts=2),
     Greedy(of=IMP, scored=30, per_class=20, top=3, goal="excess"),
+    Greedy(of=IMP, scored=30, per_class=20, top=3, goal="corrected"),
 ]
 
 
@@ -37,7 +39,7 @@ def masks(run, read):
     return [unpack_bits(record.tensors["mask"], (5, 108)) for record in run(State(read=read))]
 
 
-@pytest.mark.parametrize("run", RUNS[1:], ids=["greedy", "excess"])
+@pytest.mark.parametrize("run", RUNS[1:], ids=["greedy", "excess", "corrected"])
 def test_greedy_masks_are_nested_with_the_counts_of_imp(run, read):
     found = masks(run, read)
     theirs = [mask["layers.0.weight"] for mask in read_masks(IMP, read(IMP).records, "imp")]
@@ -59,6 +61,15 @@ def test_what_goes_first_raises_the_kurtosis_most(read):
     gone = ~masks(run, read)[1]
     assert rise[gone].min() >= rise[~gone].max() - 1e-5
     assert run.scored == 30
+
+
+def test_with_corrected_scores_what_goes_first_has_the_highest_of_them(read):
+    batch = draw_balanced(TASK, 30, generator=generator(0, "greedy"), training=True)
+    weight = rewound_weight(IMP, read(IMP).records[0].tensors)
+    scores = score_weights(weight, batch.x, batch.y, columns=("exact", "corrected"))
+    gone, printed = (~masks(run, read)[1] for run in (RUNS[3], RUNS[2]))
+    assert scores["corrected"][gone].min() >= scores["corrected"][~gone].max()
+    assert not torch.equal(gone, printed)
 
 
 def test_the_dense_net_has_the_kurtosis_of_the_other_run(read):

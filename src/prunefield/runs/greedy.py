@@ -19,7 +19,7 @@ from prunefield.runs.kurtosis import rewound_weight
 from prunefield.runs.widths import summarise_widths
 from prunefield.tasks import Batch, draw_balanced
 
-Goal = Literal["kurtosis", "excess"]
+Goal = Literal["kurtosis", "excess", "corrected"]
 NAME = "layers.0.weight"
 
 
@@ -28,18 +28,18 @@ class Greedy(Run):
 
     It begins at θ(rewind) of an imp run. In every round all remaining weights are scored once, as IMP prunes, or in
     equal `parts`, and the highest are removed until as many remain as IMP keeps. The goal `excess` takes the cavity
-    scores (eq. 5); `kurtosis` the relative change of the unit's kurtosis within classes, without the sign that eq. 5
-    has below 3. Weights without a score are removed last. Scores are computed on training images; what is recorded is
-    measured on the held-out images of `kurtosis`: `within`, the kurtosis within classes averaged over classes and
-    units, that on the images used for selection (`scored`), the units without variance (`bare`), and the widths of
-    `widths`. Tensor: the mask, packed.
+    scores (eq. 5), `corrected` those without their bias for few images (see `Halves`); `kurtosis` the relative change
+    of the unit's kurtosis within classes, without the sign that eq. 5 has below 3. Weights without a score are removed
+    last. Scores are computed on training images; what is recorded is measured on the held-out images of `kurtosis`:
+    `within`, the kurtosis within classes averaged over classes and units, that on the images used for selection
+    (`scored`), the units without variance (`bare`), and the widths of `widths`. Tensor: the mask, packed.
     """
 
     of: Annotated[Imp, Nested()] = Field(
         description="the imp run that gives the rewind point and the number of weights to keep"
     )
     goal: Goal = Field(default="kurtosis", description="the quantity to increase")
-    scored: int = Field(default=500, ge=4, description="training images of each class to score with")
+    scored: int = Field(default=500, ge=8, description="training images of each class to score with")
     parts: int = Field(default=1, ge=1, description="scoring passes per round; more of them make the search greedier")
     per_class: int = Field(default=50, ge=4, description="held-out images of each class to measure with")
     top: int = Field(default=120, ge=1, description="number of most connected units over which the width is averaged")
@@ -73,8 +73,9 @@ class Greedy(Run):
             yield Record({"round": n, "scored": own, **self._measure(weight, kept, test)}, {"mask": pack_bits(kept)})
 
     def _score(self, weight: Tensor, kept: Tensor, seen: Batch) -> Tensor:
-        if self.goal == "excess":
-            return score_weights(weight, seen.x, seen.y, mask=kept)["exact"]
+        if self.goal != "kurtosis":
+            column = "exact" if self.goal == "excess" else "corrected"
+            return score_weights(weight, seen.x, seen.y, mask=kept, columns=(column,))[column]
         scores = score_weights(weight, seen.x, seen.y, mask=kept, columns=("of_mean",))["of_mean"]
         within = self._within(weight, kept, seen).nanmean(0)
         return scores * torch.where(within > 3, 1.0, -1.0)[:, None]

@@ -159,7 +159,7 @@ def greedy_runs(scale: Scale) -> list[Greedy]:
         for imp in map(setting.imp, range(setting.control_seeds)):
             found += [
                 Greedy(of=imp, goal="kurtosis", parts=setting.parts, **same),
-                Greedy(of=imp, goal="excess", **same),
+                Greedy(of=imp, goal="corrected", **same),
             ]
     return found
 
