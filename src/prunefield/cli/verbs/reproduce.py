@@ -74,10 +74,11 @@ def print_end(args: Namespace, found: "Reproduction", page: str | None) -> None:
     """The last screen: the claims or how many of them hold, where the files are, and what to do next."""
     from prunefield.report.screen import choose_highlights, show_summary
 
+    items = f"{len(found.entries)} item{'s' * (len(found.entries) != 1)}"
     if len(found.claims) <= FEW:
         found.show()
     elif found.claims:
-        print(f"{args.scale} scale: {len(found.claims)} claims of {len(found.entries)} items\n")
+        print(f"{args.scale} scale: {len(found.claims)} claims of {items}\n")
         show_summary(found.claims)
     print()
     for name in found.unfinished:
@@ -85,7 +86,7 @@ def print_end(args: Namespace, found: "Reproduction", page: str | None) -> None:
     published = Counter(entry.get("published") for entry in found.entries.values())
     for key, words in PUBLISHED.items():
         if published[key]:
-            print(f"{published[key]} of {len(found.entries)} items {words}")
+            print(f"{published[key]} of {items} {words}")
     print(f"figures  {args.store / 'items'} (SVG, PDF, CSV)")
     if page:
         print(f"page     {page}")

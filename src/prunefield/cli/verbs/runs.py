@@ -102,6 +102,8 @@ def print_runs(args: Namespace, folders: "list[RunFolder]") -> int:
     print(f"{'run':{width}}  status        seconds")
     for name, row in zip(names, rows, strict=True):
         print(f"{name:{width}}  {_show_status(row):12}  {_show_seconds(row)}".rstrip())
+    if rows:
+        print(f"{len(rows):,} runs; --long shows their settings, items, dates and sizes too", file=sys.stderr)
     return 0
 
 
