@@ -33,7 +33,7 @@ def describe_dynamics(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
     neurons, flows = select_runs(store, Neuron, RUNS), select_runs(store, Flow, RUNS)
     problems = {**neurons.problems, **flows.problems}
     starts: dict[str, list[Flow]] = {}
-    for flow in flows.runs:
+    for flow in sorted(flows.runs, key=lambda flow: flow.amplifier != "exact"):  # beside the simulation
         starts.setdefault(_name_start(flow), []).append(flow)
     known = [run for run in neurons.runs if isinstance(run.task, Discrimination)]  # others have no φ to be shown
     groups: list[tuple[Neuron | None, list[Flow]]] = [(run, starts.get(_name_start(run), [])) for run in known]

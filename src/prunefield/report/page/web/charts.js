@@ -49,13 +49,13 @@ function makeScale(values, axis, start, end) {
   return scale;
 }
 
+/** Round numbers from `low` to `high`, at least three of them. */
 function listSteps(low, high) {
-  const rough = (high - low) / 4;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough);
-  const ticks = [];
-  for (let tick = Math.ceil(low / step - 1e-9) * step; tick <= high + step * 1e-9; tick += step) ticks.push(Math.abs(tick) < step * 1e-9 ? 0 : tick);
-  return ticks;
+  const power = 10 ** Math.floor(Math.log10(high - low));
+  for (const step of [5, 2, 1, 0.5, 0.2].map((part) => part * power)) {
+    const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
+    if (last - first >= 2) return Array.from({ length: last - first + 1 }, (_, place) => (first + place) * step);
+  }
 }
 
 function listPowers(low, high) {

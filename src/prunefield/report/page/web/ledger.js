@@ -36,13 +36,17 @@ function showLedger(query) {
   }
   const view = [
     el("h1", {}, "What was claimed, and what holds"),
-    el("p", { class: "lead" }, all.length ? `${count(all.length, "claim")} of ${count(index.papers.length, "paper")}, each checked by running it: ${sayCounts(countVerdicts(all))}.`
+    el("p", { class: "lead" }, all.length ? `${count(all.length, "claim")} of ${count(countPapers(), "paper")}, each checked by running it: ${sayCounts(countVerdicts(all))}.`
       : "This store has no finished item yet."),
     el("div", { class: "papers" }, index.papers.map(showPaper)),
     showFilters(query, update), found, list,
   ];
   update();
   return Object.assign(view, { update });
+}
+
+function countPapers() {
+  return new Set(index.items.filter(({ claims }) => claims.length).map(({ name }) => name.split("/")[0])).size;
 }
 
 function showPaper({ name, title }) {
