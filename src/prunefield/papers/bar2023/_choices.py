@@ -5,9 +5,9 @@ CHOICES = (
     "Tiny-ImageNet, with far fewer training steps than the paper's 62,560; each claim says how many. Sizes, seeds (8), "
     "the primary comparison of each table, the margin of ±0.5 points, the gate and the order of the runs were "
     "committed before the first run; two were changed after the gate had failed, before any comparison was read: 600 "
-    "steps instead of 400, and 2 % as primary density instead of 5 %. Smoke and laptop scale decide nothing: their "
-    "networks are in no table.",
-    "Verdicts are given for each network family by itself. Comparisons are paired: the same seed has the same initial "
+    "steps instead of 400, and 2 % as primary density instead of 5 %. Smoke and laptop scale decide nothing, since "
+    "their networks are in none of the tables.",
+    "Verdicts are given separately for each network family. Comparisons are paired: the same seed has the same initial "
     "weights and batches in all columns. The gate: a dense network above a stated accuracy, and SynFlow above Random "
     "by the 95 % interval at the same density; otherwise nothing is testable. A claim is `reproduced` if the paired "
     "t-test shows a gain, `not reproduced` if it shows a loss or two one-sided tests show a difference within ±0.5 "

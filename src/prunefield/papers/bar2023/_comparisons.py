@@ -13,7 +13,7 @@ from prunefield.papers.bar2023._night import ALPHA, DENSITIES, LEAST_CONTROLS, M
 from prunefield.papers.bar2023._printed import SEEDS as PRINTED_SEEDS
 
 OPEN = "not testable at this scale"
-LONGER = "the gain must come only with training far longer than here, or in other networks"
+LONGER = "the gain would have to appear only with far longer training than here, or in other networks"
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,12 @@ class Comparison:
             f"without {cell} {least.mean:+.2f} ({least.low:+.2f} to {least.high:+.2f})"
         )
         if wins <= n / 2 or found.mean <= 0:
-            return judge(False, seen, n, "for the paper to be right, more seeds must turn these cells around")
+            return judge(
+                False, seen, n, "for the paper to be right, more seeds would have to reverse the sign in these cells"
+            )
         if found.low > 0 and (least.low > 0 or not _have_errors(gaps)):
             return judge(True, seen, n)
-        reason = "its interval includes zero" if found.low <= 0 else f"it hangs on one cell, {cell}"
+        reason = "its interval includes zero" if found.low <= 0 else f"it depends on one cell, {cell}"
         return replace(judge(False, seen, n, f"three printed seeds do not decide it: {reason}"), status=OPEN)
 
 

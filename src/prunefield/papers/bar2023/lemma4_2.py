@@ -43,7 +43,7 @@ def compare_bounds(run: Enumeration, result: Result) -> list[Row]:
 def judge_failures(broken: int, unfixed: int, observed: str, n: int) -> Verdict:
     """The verdict, from how often the printed and the corrected bound are violated."""
     note = (
-        "the proof takes (Σ a_k)² ≤ Σ a_k² for a_k ≥ 0; the exact error is (c_n/s)(‖w0‖₁² − ‖w0‖²), and the printed "
+        "the proof assumes (Σ a_k)² ≤ Σ a_k² for a_k ≥ 0; the exact error is (c_n/s)(‖w0‖₁² − ‖w0‖²), and the printed "
         "bound holds iff ‖w0‖₁²/‖w0‖² ≤ 1 + 1/c_n: always for d ≤ 2"
     )
     return judge(broken == 0, observed, n, note if broken else "", corrected=unfixed == 0)
@@ -55,7 +55,7 @@ class Lemma4_2(Item):
     title = "Lemma 4.2: the error at initialisation, Gaussian inputs"
     size = (9, 3.6)
     open_choices = (
-        "Weights: the lemma is for any; w0 ~ N(0, I) with n = 1 and 128, and equal weights, were chosen.",
+        "Weights: the lemma is stated for any; w0 ~ N(0, I) with n = 1 and 128, and equal weights, were chosen.",
         "The error for random weights is the closed form, which enumeration and quadrature confirm for equal weights.",
     )
 

@@ -62,7 +62,8 @@ class Theorem4_4(Item):
     title = "Theorem 4.4: the error of a mask made from w0 and applied to w⋆"
     size = (13, 4.2)
     open_choices = (
-        "Weights: the theorem is for any; w0 ~ N(0, I), w⋆ = w0 + τ·N(0, I), n = 128, and hand-made pairs were chosen.",
+        "Weights: the theorem is stated for any; w0 ~ N(0, I), w⋆ = w0 + τ·N(0, I), n = 128, and hand-made pairs "
+        "were chosen.",
         "Inputs: as in the proof, the mask is made from the X on which the error is measured; the statement is silent.",
         "Weights with w0_k = 0, for which the mask is biased, are excluded by the proof but not by the statement.",
     )
@@ -137,7 +138,7 @@ class Theorem4_4(Item):
         start = rows(table, source="draws", tau=0.0)
         failures, n = start[["printed_failures", "draws"]].sum()
         largest = start["printed_ratio_max"].max()
-        seen = f"{failures:.0f} failures in {n:.0f} draws; the error is at most {largest:.3f} of the bound"
+        seen = f"{failures:.0f} failures in {n:.0f} draws; the error is at most {largest:.3f} times the bound"
         return judge(failures == 0, seen, n)
 
     @claim(

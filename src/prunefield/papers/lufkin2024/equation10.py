@@ -98,7 +98,7 @@ class Equation10(Item):
     @claim(
         "With three classes a neuron localises on NLGP(3) and not on NLGP(0.01) data, simulated and by the flow",
         at="Claim 3.2; Eq. 10",
-        expect="every IPR·N ≥ 6 and ≤ 3",
+        expect="every IPR·N ≥ 6 on NLGP(3) and ≤ 3 on NLGP(0.01)",
         null=lambda table: table.replace({"model": {BINARY: GAUSSIAN, GAUSSIAN: BINARY}}),
         decided_at="laptop",
     )
@@ -129,7 +129,8 @@ class Equation10(Item):
     @claim(
         "The covariances are summed over y = 1, …, K",
         at="Eq. 10",
-        expect="that sum balances the drive where fields keep their size (no class K here; criterion: within 10 %)",
+        expect="that sum balances the drive where fields keep their size (there is no class K here; criterion: "
+        "within 10 %)",
         null=lambda table: table.assign(printed=2.0, balance=2.0),
         decided_at="laptop",
     )

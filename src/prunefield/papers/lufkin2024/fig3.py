@@ -181,7 +181,7 @@ class Fig3(Item):
     @claim(
         "φ lies above its tangent for Ising, and on both sides of it for Kur(5)",
         at="§3.2; Fig. 3, second column",
-        expect="super-linear for Ising; both for Kur(5)",
+        expect="super-linear for Ising; super- and sub-linear for Kur(5)",
         null=replace_rows({"model": ("Ising", KUR)}, by={"model": NLGP}),
     )
     def bent(table: Frame) -> Verdict:

@@ -109,9 +109,8 @@ class Fig4(Item):
         "times the printed one",
         "chosen after numbers had been seen: that rule was extended from the fit errors to IPR and constant after "
         "both had failed at smoke scale; the claims were split by panel after a first look; the intercept was added "
-        "after the fit "
-        "without it had missed the limit on the shell (5.8 % for 5.6 %); until then 8 initialisations had shared one "
-        "data stream and were counted as 8. The limits were not changed",
+        "after the fit without it had missed the limit on the shell (5.8 % instead of 5.6 %); until then 8 "
+        "initialisations had shared one data stream and were counted as 8. The limits were not changed",
     )
 
     def runs(self, scale: Scale) -> list[Run]:
@@ -166,7 +165,7 @@ class Fig4(Item):
         fields = rows(table, model=model, source="simulated")
         seen = (
             f"with an intercept {summarise(fields['shifted_error'])}; without {summarise(fields['error'])}; "
-            f"rate/batch {fields['noise'].iloc[0]:g} × theirs"
+            f"rate/batch {fields['noise'].iloc[0]:g} times the authors'"
         )
         limit = ALLOWED * fields["printed_error"].iloc[0]
         return judge(fields["shifted_error"].median() <= limit, seen, len(fields))

@@ -153,7 +153,7 @@ class Lemma3_1(Item):
         # Under the hypothesis each distance has mean 0 and the deviation `noise`; the fields are many, so 4 of it.
         worst = np.abs(numbers(fields, "distance") / numbers(fields, "noise")).max()
         seen = (
-            f"distance at most {worst:.1f} of its noise in {len(fields)} fields, IPR·N up to "
+            f"distance at most {worst:.1f} times its noise in {len(fields)} fields, IPR·N up to "
             f"{(fields['ipr'] * fields['size']).max():.0f}, with one sample of {fields['samples'].iloc[0]:,}; relative "
             f"error {relate_errors(fields).max():.3f} or less"
         )
@@ -178,8 +178,8 @@ class Lemma3_1(Item):
     @claim(
         "Eq. 5 breaks down once w is localised",
         at="§3.1; Appendix D.1",
-        expect="breaks down (criterion: at N = 160 at least 3 times the error of initial weights and half that at N = "
-        "40)",
+        expect="breaks down (criterion: at N = 160 at least 3 times the error of initial weights and at least half "
+        "that at N = 40)",
         null=hold_errors,
     )
     def breaks_down(table: Frame) -> Verdict:

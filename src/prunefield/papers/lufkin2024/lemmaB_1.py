@@ -132,7 +132,8 @@ class LemmaB_1(Item):
         near = near.assign(gap=(near["phi"] - near["cubic"]).abs(), line=(near["phi"] - SLOPE * near["a"]).abs())
         worst = near.groupby("model")[["gap", "line"]].max()
         seen = "; ".join(
-            f"{model}: cubic off by {row['gap']:.4f}, the line by {row['line']:.4f}" for model, row in worst.iterrows()
+            f"{model}: the cubic is off by {row['gap']:.4f}, the line by {row['line']:.4f}"
+            for model, row in worst.iterrows()
         )
         bent = worst[worst["line"] > 1e-3]
         good = len(bent) and (bent["gap"] < bent["line"] / 2).all()

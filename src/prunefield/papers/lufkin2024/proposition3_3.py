@@ -182,7 +182,9 @@ class Proposition3_3(Item):
             "that of Eq. 11 as printed"
         )
         good, corrected = abs(printed - 1) <= NEAR, abs(right - 1) <= NEAR
-        note = "The first term lacks the constant C of the lines around it and a half: it is ½ E|X| Σ₁w/√(wᵀΣ₁w)."
+        note = (
+            "The first term lacks a factor ½ and the constant C of the neighbouring lines: it is ½ E|X| Σ₁w/√(wᵀΣ₁w)."
+        )
         return judge(good, seen, len(fields), note if corrected and not good else "", corrected=corrected)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:

@@ -29,7 +29,7 @@ def find_onset(holds: Frame) -> int | None:
 
 def describe_onset(table: Frame, first: int | None) -> str:
     if first is None:
-        return f"no lasting gap in all {table['seed'].nunique()} seeds"
+        return f"no gap that lasts in all {table['seed'].nunique()} seeds"
     density = rows(table, round=first)["density"].mean()
     return f"gap in every seed from round {first} (density {density:.3f}) on"
 

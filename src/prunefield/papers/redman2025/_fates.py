@@ -21,7 +21,7 @@ READINGS = {
 }
 READING_CHOICE = (
     "Claims are judged by eq. 5 in each class, corrected for the number of images; what each other reading gives is in "
-    "the note of the claim. Why: as printed, sign and change come from the same images. Taking out a weight moves a "
+    "the note of the claim. Why: as printed, sign and change come from the same images. Removing a weight moves a "
     "kurtosis that is off 3 by chance back towards 3, so every score is shifted down, by 2.6 a²(1 − ρ²)/√n for n "
     "Gaussian images and a weight with the share a² of the variance. The shift is larger for larger weights: shuffled "
     "fates show it, but cannot be subtracted. In the corrected score the sign comes from one half of the images of a "

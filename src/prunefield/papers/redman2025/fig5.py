@@ -181,7 +181,7 @@ class Fig5(Item):
         def measure(name: str) -> tuple[bool, str]:
             falls = {by: max(correlate_ranks(own[name], own["group"]) for _, own in part) for by, part in parts.items()}
             others = ", ".join(f"{by} {fall:+.2f}" for by, fall in falls.items() if by != "fate")
-            return falls["fate"] <= FALLING, f"at most {falls['fate']:+.2f}; {others}"
+            return falls["fate"] <= FALLING, f"correlation at most {falls['fate']:+.2f}; {others}"
 
         return judge_readings(measure, len(rows(pruned(table), round=0)))
 

@@ -62,8 +62,8 @@ class FigS2(Item):
         f"Masks: the most connected units, {MOST_CONNECTED}, at the last round, as vectors of 0 and 1; components as "
         "in Fig. 2. Their signs are arbitrary, so the largest |cos| over all components is taken.",
         f"'Skewed to small values', defined before any result was seen: {100 * MOST:.0f} % below {SMALL} in every "
-        "seed. Two references: random masks, since the largest of 64 is above 0 by chance; and the best that a mask "
-        "can do, which keeps as many inputs as IMP's mask where its component is largest.",
+        "seed. Two references: random masks, since the largest of 64 is above 0 by chance; and the best "
+        "possible masks, which keep as many inputs as IMP's, where the component is largest.",
     )
 
     def runs(self, scale: Scale) -> list[Run]:

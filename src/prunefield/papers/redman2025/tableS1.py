@@ -134,7 +134,7 @@ class TableS1(Item):
         return judge(right == len(found), f"{right} of {len(found)} counts are exact; the last are {last}", len(found))
 
     @claim(
-        "Pruned entries stay pruned, and one-shot pruning begins like IMP",
+        "Pruned entries stay pruned, and one-shot pruning begins with IMP's mask",
         at="Sec. 2.1",
         expect="no entry comes back, and the first masks of both are equal",
         null=one_back,
