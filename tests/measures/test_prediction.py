@@ -138,7 +138,7 @@ def test_channels_last_and_channels_first_agree():
 def test_large_images_are_subsampled_if_they_are_not_translation_invariant():
     x = torch.randn(200, 3, 32, 32, generator=generator(0, "x")) * torch.linspace(1, 3, 32)
     found = predict(x, inits=2, resamples=1, time=5.0)
-    assert any("only every 2. row and column is used" in note for note in found.caveats)
+    assert any("only one in 2 rows and columns is used" in note for note in found.caveats)
     assert found.fields.shape == (2, 3072)
 
 

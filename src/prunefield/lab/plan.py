@@ -78,7 +78,7 @@ class Plan(Displayed):
         learnt = sorted({run.kind() for run, step in self.estimates.items() if step.learnt})
         if not learnt:
             return ()
-        return (f"the seconds of {', '.join(learnt)} are learnt from finished runs in this store",)
+        return (f"the times of {', '.join(learnt)} are estimated from finished runs in this store",)
 
     def draw(self, figure: "Figure") -> None:
         """Estimated minutes of one core for each kind, stored and to do."""

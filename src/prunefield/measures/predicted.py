@@ -74,7 +74,7 @@ class Prediction(Displayed):
         text = {
             "yes": f"Yes, a ReLU neuron will localise ({self.certainty:.0%} certain)",
             "no": f"No, a ReLU neuron will not localise ({self.certainty:.0%} certain)",
-            "undecided": f"Undecided, leaning to {self.leaning} ({self.certainty:.0%} of the resamples agree)"
+            "undecided": f"Undecided, leaning towards {self.leaning} ({self.certainty:.0%} of the resamples agree)"
             if self.leaning != "undecided"
             else "Undecided: the fields are neither local nor spread out",
         }[self.answer]
@@ -89,7 +89,11 @@ class Prediction(Displayed):
             ),
             self.excess.describe(),
             *(f"Note: {note}." for note in self.caveats),
-            *([f"Take it with care: {', '.join(unmet)} not met, which the theory assumes."] if unmet else []),
+            *(
+                [f"Treat this with care: the theory assumes what is not met here ({', '.join(unmet)})."]
+                if unmet
+                else []
+            ),
         ]
 
     def frame(self) -> "DataFrame":

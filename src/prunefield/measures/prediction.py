@@ -95,7 +95,7 @@ def predict(
         if not force.met:
             notes += ("Eq. 5 gives local fields, but the data do not show the force that it predicts",)
     if float(compute_ipr(found.straight[0]).quantile(0.5)) > 6 / len(start[0]):
-        notes += ("the covariances alone make narrow fields here; the answer is whether φ makes them narrower",)
+        notes += ("the covariances alone make narrow fields here; the answer says whether φ makes them narrower",)
     answer = leaning if certainty >= CERTAIN and (force is None or force.met) else "undecided"
     size = len(long) + (0 if short is None else len(short))
     inside = torch.nonzero(examples.varies)[locate_peak(found.fields)]
@@ -185,8 +185,8 @@ def _thin(examples: PreparedExamples, most: int) -> tuple[PreparedExamples, tupl
         None if part is None else (part - part.mean(0))[:, *every] for part in (examples.short, examples.long)
     )
     assert long is not None
-    what = "row and column" if examples.sites.ndim == 2 else "input"
-    notes = (f"only every {step}. {what} is used, {most} sites at most",) if step > 1 else ()
+    what = "rows and columns" if examples.sites.ndim == 2 else "inputs"
+    notes = (f"only one in {step} {what} is used, so that there are at most {most} sites",) if step > 1 else ()
     return replace(examples, short=short, long=long, sites=examples.sites[every], varies=examples.varies[every]), notes
 
 

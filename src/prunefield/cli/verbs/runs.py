@@ -4,8 +4,8 @@ A name may be abbreviated to any unique prefix of it or of its hash. `runs table
 settings, and the values of its last record.
 
 `runs pack` writes finished runs and those that they need to one file with checksums, `runs unpack FILE` takes them into
-a store, and `runs merge STORE …` takes the runs of other stores, which are only read. Equal runs must have equal
-digests; if two differ, both are kept and reported. Of an unfinished run the furthest safe point is kept.
+a store, and `runs merge STORE …` takes in the runs of other stores, which are only read. Runs with equal settings must
+have equal digests; if two differ, both are kept and reported. Of an unfinished run, the furthest safe point is kept.
 """
 
 import sys
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 MANY = 2_000  # runs; of more, a list has few columns, so that it stays quick
 
 EXAMPLES = {
-    "prunefield runs list --kind neuron": "what there is, with settings that differ",
-    "prunefield runs show neuron-4f": "all about one run",
+    "prunefield runs list --kind neuron": "the runs of a kind, with the settings that differ",
+    "prunefield runs show neuron-4f": "everything about one run",
     "prunefield runs table --csv runs.csv": "settings and last values of all runs",
     "prunefield runs verify": "compare all files with their checksums",
     "prunefield runs remove --unfinished": "delete what was interrupted or failed",
@@ -44,7 +44,7 @@ def add_options(parser: ArgumentParser) -> None:
         nargs="*",
         default=[],
         metavar="RUN",
-        help="names of runs [default: all]; for unpack a file, for merge the stores",
+        help="names of runs [default: all]; for unpack, a file; for merge, stores",
     )
     parser.add_argument("--damaged", action="store_true", help="only runs that `verify` finds damaged")
     parser.add_argument("--unfinished", action="store_true", help="only runs that were interrupted or failed")
@@ -56,9 +56,11 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--records", action="store_true", help="with table: one row per record instead of per run")
     parser.add_argument("--csv", metavar="FILE", help="with table: write CSV to this file, or to stdout if it is -")
     parser.add_argument("--item", action="append", metavar="ITEM", help="with pack: the runs of a paper or item")
-    parser.add_argument("--scale", default="smoke", help="with pack --item: the scale [default: smoke]")
+    parser.add_argument(
+        "--scale", default="smoke", help="with pack --item: smoke, laptop, night or paper [default: smoke]"
+    )
     parser.add_argument("--study", type=Path, metavar="FILE.toml", help="with pack: the runs of a study")
-    parser.add_argument("--out", type=Path, metavar="FILE", help=f"with pack: the file to write [default: {PACK}]")
+    parser.add_argument("--out", type=Path, metavar="FILE", help=f"with pack: output file [default: {PACK}]")
     parser.add_argument("--parquet", type=Path, metavar="FILE", help="with table: write Parquet to this file")
     add_store(parser)
 

@@ -153,7 +153,7 @@ class Claim3_2(Item):
                 f"{low['width'].max():.1f} ξ₁, and from {high['growth'].min():+.2f}"
             )
             n += len(low) + len(high)
-        return judge(good and all(good), "; ".join(seen) or "no pair of sizes", max(n, 1))
+        return judge(good and all(good), "; ".join(seen) or "0 pairs of sizes", max(n, 1))
 
     @claim(
         "To a first approximation the sign of the excess kurtosis determines whether a field localises ({source})",

@@ -201,7 +201,7 @@ class Fig8(Item):
         jumps = (after / before).dropna()
         text = "largest distance once local ÷ largest distance before: " + ", ".join(f"{jump:.1f}" for jump in jumps)
         good = len(jumps) == paths["init"].nunique() and (jumps >= 2).all()
-        return judge(good, text if len(jumps) else "no field localises", max(1, len(jumps)))
+        return judge(good, text if len(jumps) else "0 fields localise", max(1, len(jumps)))
 
     @claim(
         "On NLGP(0.01) data fields do not localise and Eq. 5 holds throughout",
