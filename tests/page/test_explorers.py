@@ -94,7 +94,7 @@ def test_the_field_moves_with_time_beside_its_flow(open_page):
     page.get_by_role("button", name="Play").click()
     page.wait_for_function("(old) => document.querySelector('.maps .line').getAttribute('d') !== old", arg=start)
     page.get_by_role("button", name="Pause").click()
-    for words in ("Marginal of", "Amplifier φ", "How local it is"):
+    for words in ("Marginal of", "Amplifier φ", "How local the field is"):
         assert words in page.locator("main").inner_text()
 
 

@@ -80,7 +80,7 @@ DOCUMENTS: dict[str, dict[str, str]] = {
     },
     "cancel": {"cancelled": "one line for each job that was cancelled"},
     "runs list": {
-        "runs": "one entry for each run; for more than 2,000 runs, only the keys marked with * unless `--long` is given",
+        "runs": "one entry for each run; for more than 2,000 runs only the keys marked * unless `--long` is given",
         **_rows("runs", {**RUN, "run": RUN["run"] + " *", "date": RUN["date"] + " *"}),
         "runs[].status": "`done`, `running`, `stopped`, `failed` or `foreign` *",
         "runs[].progress": "the fraction done *",

@@ -26,10 +26,10 @@ Text = Annotated[str, BeforeValidator(lambda value: value if value is None else 
 class Slurm(Engine):
     """A Slurm cluster: arrays of jobs, each with a few small runs or one long one.
 
-    The store must be in a folder that all nodes share. Jobs belong to Slurm: they continue when the command ends, and the
-    same command waits for them again. A job that is preempted, or whose time is up, goes back into the queue, and its
-    runs continue from their last safe points. A run whose job dies resumes, up to `retry` times; a run that raises an
-    error is not repeated. `prunefield cancel` ends the jobs of a store.
+    The store must be in a folder that all nodes share. Jobs belong to Slurm: they continue when the command ends, and
+    the same command waits for them again. A job that is preempted, or whose time is up, goes back into the queue, and
+    its runs continue from their last safe points. A run whose job dies resumes, up to `retry` times; a run that raises
+    an error is not repeated. `prunefield cancel` ends the jobs of a store.
     """
 
     partition: Text | None = Field(default=None, description="partition; by default that of the cluster")

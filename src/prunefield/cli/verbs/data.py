@@ -1,8 +1,9 @@
 """List, fetch, verify or sample data sets; the list has their shape, classes, size, licence and state.
 
 `data get NAME` fetches the official files and converts them once; `--from PATH` uses files that you already have. The
-converted files are stored in the folder that the environment variable PRUNEFIELD_DATA names, or in your cache folder. `data draw NAME` writes examples of any task, such as
-`clone,of=cifar10`, to one file, for the task `npz` or for other programs.
+converted files are stored in the folder that the environment variable PRUNEFIELD_DATA names, or in your cache folder.
+`data draw NAME` writes examples of any task, such as `clone,of=cifar10`, to one file, for the task `npz` or for other
+programs.
 """
 
 import sys

@@ -2,8 +2,8 @@
 
 WEIGHTS is a .safetensors file, a torch state dict (read without executing anything) or a .npy array. One matrix (units,
 inputs) in it is measured, usually the first layer of a fully connected net. Kurtosis and cavity scores need --data,
-preprocessed as they were for the network. With --out, the values of every unit, the scores of every weight and a picture of the
-fields are written to a folder.
+preprocessed as they were for the network. With --out, the values of every unit, the scores of every weight and a
+picture of the fields are written to a folder.
 """
 
 from argparse import ArgumentParser, Namespace

@@ -9,8 +9,8 @@
     skip = "task.g > 1 and seed > 0"
 
 The settings outside [sweep] are the same in all runs. A list or a range is one axis of a grid, and `skip` leaves
-combinations out. A table [sweep.zip] goes through its lists in parallel; [sweep.random] and [sweep.sobol] draw `count` samples
-`over` settings.
+combinations out. A table [sweep.zip] goes through its lists in parallel; [sweep.random] and [sweep.sobol] draw `count`
+samples `over` settings.
 
 At the end a table and a picture of all runs are written, by default to `studies/` in the store.
 """

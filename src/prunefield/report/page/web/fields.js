@@ -8,7 +8,7 @@ function showFields(query) {
   const { runs, finished, problems } = index.fields;
   const head = [
     el("h1", {}, "Receptive fields while they form"),
-    el("p", { class: "lead" }, "Each square is a unit of a pruned network: the inputs that are still connected to it. Choose a round or let the pruning play; click a unit to see what is measured on it."),
+    el("p", { class: "lead" }, "Each square is a unit of a pruned network: the inputs that are still connected to it. Choose a round or play the pruning; click a unit to see its measurements."),
   ];
   if (!runs.length) return [...head, missingRuns("imp", finished, problems, "prunefield reproduce redman2025/fig4 --scale smoke")];
   const now = {
