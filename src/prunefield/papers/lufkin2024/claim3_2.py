@@ -149,8 +149,8 @@ class Claim3_2(Item):
             low, high = pairs[pairs["excess"] <= -FAR], pairs[pairs["excess"] >= FAR]
             good += [low["growth"].max() <= FIXED, high["growth"].min() >= GROWING]
             seen.append(
-                f"{name}: exponents up to {low['growth'].max():+.2f} at widths of {low['width'].min():.1f} to "
-                f"{low['width'].max():.1f} ξ₁, and from {high['growth'].min():+.2f}"
+                f"{name}: exponents up to {low['growth'].max():+.2f} below −1 (widths of {low['width'].min():.1f} to "
+                f"{low['width'].max():.1f} ξ₁), from {high['growth'].min():+.2f} above +1"
             )
             n += len(low) + len(high)
         return judge(good and all(good), "; ".join(seen) or "0 pairs of sizes", max(n, 1))

@@ -165,7 +165,7 @@ class Fig4(Item):
         fields = rows(table, model=model, source="simulated")
         seen = (
             f"with an intercept {summarise(fields['shifted_error'])}; without {summarise(fields['error'])}; "
-            f"rate/batch {fields['noise'].iloc[0]:g} times the authors'"
+            f"rate/batch = {fields['noise'].iloc[0]:g} × the authors'"
         )
         limit = ALLOWED * fields["printed_error"].iloc[0]
         return judge(fields["shifted_error"].median() <= limit, seen, len(fields))

@@ -161,7 +161,7 @@ class Fig6(Item):
         return judge_components(rows(table, network="ICA", data="Kur(3)"))
 
     @claim(
-        "For ICA the sign of the excess kurtosis is irrelevant as long as it is not zero: it localises on Kur(10) too",
+        "For ICA the sign of the excess kurtosis is irrelevant as long as it is not zero: ICA localises on Kur(10) too",
         at="§4.4",
         expect="localised; criterion: all with IPR·N ≥ 6",
         null=replace_rows({"network": "ICA", "data": "Kur(10)"}, by={"network": "ICA", "data": "NLGP(0.01)"}),

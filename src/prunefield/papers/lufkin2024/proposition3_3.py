@@ -144,7 +144,7 @@ class Proposition3_3(Item):
         errors, frequencies = numbers(fields, "error"), sorted({int(k) for k in fields["frequency"]})
         seen = (
             f"{(errors <= SINUSOID).sum()} of {len(fields)} fields; largest error of the fit {errors.max():.1e}, "
-            f"frequencies {frequencies}"
+            f"frequencies {', '.join(map(str, frequencies))}"
         )
         return judge(errors.max() <= SINUSOID, seen, len(fields))
 

@@ -73,11 +73,13 @@ def compare_signs(table: Frame, by: str) -> Verdict:
     return judge_readings(measure, 2 * len(pruned(table)))
 
 
-def judge_signs_agree(table: Frame, names: tuple[str, ...], note: str) -> Verdict:
+def judge_signs_agree(table: Frame, names: tuple[str, ...], note: str = "") -> Verdict:
     """Whether scores that are computed in other ways have the signs of those by which claims are judged."""
     groups = pruned(table)
     shares = {name: ((groups[name] > 0) == (groups[READING] > 0)).mean() for name in names}
-    observed = f"same sign as {READING}: " + ", ".join(f"{name} {share:.2f}" for name, share in shares.items())
+    labels = READINGS | {"first": "first order"}
+    seen = "; ".join(f"{labels[name]}: {share:.2f}" for name, share in shares.items())
+    observed = f"share of groups with the sign of the corrected score; {seen}"
     return judge(min(shares.values()) >= AGREEING, observed, (1 + len(names)) * len(groups), note)
 
 

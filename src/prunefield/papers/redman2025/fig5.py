@@ -8,7 +8,7 @@ from prunefield.core.figures import letter_panels
 from prunefield.papers import Frame, Item, Scale, Verdict, judge, numbers, replace_rows, rows
 from prunefield.papers._kit import GREY
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, SCORES, cavities, read_groups
-from prunefield.papers.redman2025._curves import correlate_ranks
+from prunefield.papers.redman2025._curves import METHOD_NAMES, correlate_ranks
 from prunefield.papers.redman2025._fates import (
     AGREEING,
     CONTROLS,
@@ -146,7 +146,9 @@ class Fig5(Item):
     def all_signs(table: Frame) -> Verdict:
         def measure(name: str) -> tuple[bool, str]:
             shares = {by: share_signs(table, by, name).mean() for by in CONTROLS}
-            others = ", ".join(f"{by} {share:.2f}" for by, share in shares.items() if by != "fate")
+            others = ", ".join(
+                f"{METHOD_NAMES.get(by, by)} {share:.2f}" for by, share in shares.items() if by != "fate"
+            )
             return bool(shares["fate"] == 1), f"{shares['fate']:.2f} of the signs; {others}"
 
         return judge_readings(measure, len(pruned(table)))
@@ -180,7 +182,7 @@ class Fig5(Item):
 
         def measure(name: str) -> tuple[bool, str]:
             falls = {by: max(correlate_ranks(own[name], own["group"]) for _, own in part) for by, part in parts.items()}
-            others = ", ".join(f"{by} {fall:+.2f}" for by, fall in falls.items() if by != "fate")
+            others = ", ".join(f"{METHOD_NAMES.get(by, by)} {fall:+.2f}" for by, fall in falls.items() if by != "fate")
             return falls["fate"] <= FALLING, f"correlation at most {falls['fate']:+.2f}; {others}"
 
         return judge_readings(measure, len(rows(pruned(table), round=0)))
@@ -225,7 +227,7 @@ class Fig5(Item):
         null=opposite_signs,
     )
     def first_order(table: Frame) -> Verdict:
-        return judge_signs_agree(table, ("first",), "first order and corrected")
+        return judge_signs_agree(table, ("first",))
 
     @claim_on_nets(
         "The signs do not depend on how classes are averaged, which the paper does not specify",

@@ -98,8 +98,8 @@ class FigS3(Item):
     def falls_slightly(table: Frame) -> Verdict:
         imp = curve(rows(table, layer=2), "imp", "kurtosis")
         drop, rise = imp.max() - imp.iloc[-1], imp.max() - imp.iloc[0]
-        top = [int(n) for n in imp.idxmax()]
-        observed = f"maximum {imp.max().mean():.3f} at rounds {top}, last {imp.iloc[-1].mean():.3f}"
+        top = ", ".join(str(int(n)) for n in imp.idxmax())
+        observed = f"maximum {imp.max().mean():.3f} at rounds {top} of the seeds, last {imp.iloc[-1].mean():.3f}"
         return judge(((drop > 0) & (drop <= SLIGHT * rise)).all(), observed, imp.size)
 
     @claim_on_nets(

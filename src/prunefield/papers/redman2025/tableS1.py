@@ -130,8 +130,12 @@ class TableS1(Item):
     def exact_counts(table: Frame) -> Verdict:
         found = rows(table, quantity=KEPT)
         right = (found["paper"] == found["ours"]).sum()
-        last = [int(count) for count in at_end(found)["ours"]]
-        return judge(right == len(found), f"{right} of {len(found)} counts are exact; the last are {last}", len(found))
+        last = " and ".join(f"{int(count):,}" for count in at_end(found)["ours"])
+        return judge(
+            right == len(found),
+            f"{right} of {len(found)} counts are exact; the last are {last}",
+            len(found),
+        )
 
     @claim(
         "Pruned entries stay pruned, and one-shot pruning begins with IMP's mask",
