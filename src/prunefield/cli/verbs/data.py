@@ -17,6 +17,7 @@ from prunefield.cli.options import add_json, print_json
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.names import modules, read_summary
 from prunefield.core.progress import Tell, track_progress
+from prunefield.core.terminal import count_things
 
 EXAMPLES = {
     "prunefield data list": "all data sets, and which of them are here",
@@ -152,7 +153,8 @@ def verify_data(args: Namespace) -> int:
             remedy = f"; get it again: prunefield data get {row['data']}" if row["problems"] else ""
             note = f" ({row['note']})" if row["note"] else ""
             print(f"{row['data']}: {', '.join(row['problems']) or 'whole'}{remedy}{note}")
-        print(f"{len(rows)} data sets checked, {sum(bool(row['problems']) for row in rows)} damaged")
+        damaged = sum(bool(row["problems"]) for row in rows)
+        print(f"{count_things(len(rows), 'data set')} checked, {damaged} damaged")
     return 1 if any(row["problems"] for row in rows) else 0
 
 

@@ -1,8 +1,8 @@
 """Reproduce figures, tables and theorems of the papers, and check their claims.
 
 Runs already in the store are not repeated, and an interrupted command continues where it stopped. The table and the
-figure of each item are written to `items/` in the store. Up to 12 claims are printed with their numbers; of more, a
-summary is printed, and `prunefield claims` shows them all.
+figure of each item are written to `items/` in the store. Up to 12 claims are printed with their numbers; if there are
+more, a summary is printed, and `prunefield claims` shows them all.
 """
 
 import shlex

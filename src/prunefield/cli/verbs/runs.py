@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from prunefield.cli.options import RUN_COLUMNS, add_store, make_run_cells, old_store, print_json, show_run_table
 from prunefield.cli.verbs._exchange import PACK, merge_runs, pack_runs, unpack_into_store
 from prunefield.core.errors import StoreError, UsageError, show_line, unknown
+from prunefield.core.terminal import count_things
 from prunefield.lab.listing import describe_runs
 
 if TYPE_CHECKING:
@@ -136,18 +137,22 @@ def print_table(args: Namespace, folders: "list[RunFolder]") -> int:
         from prunefield.lab.exports import encode_parquet
 
         write_whole(args.parquet, encode_parquet(found), chosen_by="--parquet")
-        print(f"{args.parquet}: {len(found):,} rows, {found.shape[1]} columns", file=sys.stderr if args.json else None)
+        print(f"{args.parquet}: {_show_size(found)}", file=sys.stderr if args.json else None)
     if args.json:
         print_json({"runs": found.astype(object).where(found.notna(), None).to_dict("records")})
     elif args.csv == "-":
         sys.stdout.write(found.to_csv(index=False))
     elif args.csv is not None:
         write_whole(Path(args.csv), found.to_csv(index=False).encode(), chosen_by="--csv")
-        print(f"{args.csv}: {len(found):,} rows, {found.shape[1]} columns")
+        print(f"{args.csv}: {_show_size(found)}")
     elif args.parquet is None:
         varies = [key for key in found if key == "run" or found[key].map(str).nunique() > 1]
         show_table(varies, found[varies].astype(object).to_numpy().tolist())
     return 0
+
+
+def _show_size(table: Any) -> str:
+    return " and ".join(map(count_things, table.shape, ("row", "column")))
 
 
 def show_runs(args: Namespace, folders: "list[RunFolder]") -> int:
@@ -170,7 +175,7 @@ def verify_runs(args: Namespace, folders: "list[RunFolder]") -> int:
     else:
         for folder, problem in problems:
             print(show_line(f"{folder.name}: {problem}; {folder.remedy}"))
-        print(f"{len(folders)} runs checked, {len({folder.name for folder, _ in problems})} damaged")
+        print(f"{count_things(len(folders), 'run')} checked, {len({folder.name for folder, _ in problems})} damaged")
     return 1 if problems else 0
 
 
