@@ -96,7 +96,7 @@ def test_different_class_means_and_random_labels_are_reported():
     task, batch = draw("gaussian", 1000)
     apart = predict(batch.x + 0.5 * batch.y[:, None], batch.y, **QUICK | {"resamples": 1})
     assert not apart.properties["equal class means"].met
-    assert "equal class means not met" in str(apart)
+    assert "equal class means)." in str(apart)
     random = torch.randint(2, (1000,), generator=generator(0, "labels"))
     blind = predict(batch.x, random, task.shape, **QUICK | {"resamples": 1})
     assert not blind.properties["labels depend on x"].met

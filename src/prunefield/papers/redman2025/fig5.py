@@ -146,9 +146,7 @@ class Fig5(Item):
     def all_signs(table: Frame) -> Verdict:
         def measure(name: str) -> tuple[bool, str]:
             shares = {by: share_signs(table, by, name).mean() for by in CONTROLS}
-            others = ", ".join(
-                f"{METHOD_NAMES.get(by, by)} {share:.2f}" for by, share in shares.items() if by != "fate"
-            )
+            others = ", ".join(f"{METHOD_NAMES.get(by, by)} {shares[by]:.2f}" for by in CONTROLS if by != "fate")
             return bool(shares["fate"] == 1), f"{shares['fate']:.2f} of the signs; {others}"
 
         return judge_readings(measure, len(pruned(table)))
