@@ -35,7 +35,7 @@ def judge_primary(table, density=DENSITY):
 
 
 def set_gaps(table, gaps, treatment="SynFlow + rand", control="SynFlow"):
-    """The table with these differences of the seeds 0, 1, …, of ResNet-20 at 2 %; further seeds are dropped."""
+    """The table with these differences of the seeds 0, 1, …, of ResNet-20 at 2%; further seeds are dropped."""
     ours = (table["source"] == "here") & (table["net"] == "ResNet-20") & (table["density"] == DENSITY)
     table = table[~ours | (table["seed"] < len(gaps)) | ~table["column"].isin([treatment, control])].copy()
     for column, values in ((control, [50.0] * len(gaps)), (treatment, [50.0 + gap for gap in gaps])):

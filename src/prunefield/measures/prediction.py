@@ -29,7 +29,7 @@ from prunefield.modules.glorot import draw_glorot
 
 # Widths over those from a straight φ: a bump that just fills a ring, 1 + cos, has 0.51 of a flat field's, a wave 2/3.
 LOCAL, SPREAD = 0.6, 2 / 3
-CERTAIN, LEAST = 0.95, 10  # resamples that can be 95 % certain
+CERTAIN, LEAST = 0.95, 10  # resamples that can be 95% certain
 SCALE = 1e-3  # of the initial weights' variance, as in Fig. 3
 INITS, RESAMPLES, FEW = 5, 40, 20  # FEW: resamples where S2 does not hold
 DENSE, LARGEST = 512, 4096  # sites at most, where S2 does not hold and where it does
@@ -139,7 +139,7 @@ def judge_widths(ratios: Tensor) -> str:
 
 
 def estimate_needed(share: float, examples: int, force: Answer | None = None) -> int | None:
-    """Roughly how many examples would decide: errors fall as 1/√n, so that a `share` Φ(z) of resamples becomes 95 %.
+    """Roughly how many examples would decide: errors fall as 1/√n, so that a `share` Φ(z) of resamples becomes 95%.
 
     The same holds for a `force` that is not yet significant. None where so few resamples agree, or the force is so
     weak, that it cannot be said.
@@ -151,7 +151,7 @@ def estimate_needed(share: float, examples: int, force: Answer | None = None) ->
     scores = [float(torch.special.ndtri(torch.tensor(min(share, CERTAIN))))]
     if force is not None and not force.met:
         scores.append(force.z)
-    if min(scores) < 0.13:  # a share of 55 %
+    if min(scores) < 0.13:  # a share of 55%
         return None
     needed = max(2.0, (asked / min(scores)) ** 2) * examples
     unit = 10 ** int(math.log10(needed))

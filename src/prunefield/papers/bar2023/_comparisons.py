@@ -79,7 +79,7 @@ class Comparison:
 
 
 def summarise_printed(gaps: Frame) -> Difference:
-    """The mean over cells with the 95 % interval that follows from the printed deviations over three seeds.
+    """The mean over cells with the 95% interval that follows from the printed deviations over three seeds.
 
     Student's t with Satterthwaite's degrees of freedom: each cell's error has 2·(3 − 1). Without printed deviations,
     the interval over cells.
@@ -129,13 +129,13 @@ def check_gate(table: Frame, family: str, density: float) -> tuple[bool, str]:
     learnt = float(dense["accuracy"].mean())
     if dense.empty or len(control.gaps) < 2:
         gaps = ", ".join(f"{gap:+.2f}" for gap in control.gaps)
-        return False, f"gate undecided: dense {learnt:.2f} %, SynFlow − Random {gaps or 'not known yet'}"
+        return False, f"gate undecided: dense {learnt:.2f}%, SynFlow − Random {gaps or 'not known yet'}"
     found = compare_pairs([0.0] * len(control.gaps), control.gaps)
     good = (numbers(dense, "accuracy") >= numbers(dense, "least")).all() and found.low > 0
     enough = len(control.gaps) >= min(LEAST_CONTROLS, control.planned)
     least, state = float(dense["least"].min()), "undecided" if not enough else "passed" if good else "not passed"
     text = (
-        f"gate {state}: dense {learnt:.2f} % (at least {least:g}), SynFlow − Random "
+        f"gate {state}: dense {learnt:.2f}% (at least {least:g}), SynFlow − Random "
         f"{found.mean:+.2f} ({found.low:+.2f} to {found.high:+.2f}, n = {found.n})"
     )
     return bool(good and enough), text
@@ -148,7 +148,7 @@ def judge_runs(
     found = find_gaps(table, family, density, chosen.control, chosen.treatment)
     passed, gate = check_gate(table, family, density)
     steps = numbers(rows(table, source="here", family=family), "steps").max(initial=0)
-    each = f"{found.treatment:.2f} against {found.control:.2f} %, " if found.gaps else ""
+    each = f"{found.treatment:.2f} against {found.control:.2f}%, " if found.gaps else ""
     if len(found.gaps) > 1:
         seen = str(compare_pairs([0.0] * len(found.gaps), found.gaps)).split(", n")[0] + ")"
     else:

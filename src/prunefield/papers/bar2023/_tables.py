@@ -62,7 +62,7 @@ class Table(Item):
             Claim(
                 f"{pair.name}, in the printed numbers ({family})",
                 cls.where,
-                "better in most cells; the 95 % interval of the mean lies above zero, whichever cell is left out",
+                "better in most cells; the 95% interval of the mean lies above zero, whichever cell is left out",
                 partial(pair.judge_printed, family=family),
                 lambda table: table.replace({"column": swapped}),
             )

@@ -83,7 +83,7 @@ class Fig1(Item):
     size = (10, 4)
     scales = ("smoke", "laptop", "night", "paper")
     open_choices = (
-        "The paper does not state the layers and densities of Fig. 1; here: all layers together, density 5 %. "
+        "The paper does not state the layers and densities of Fig. 1; here: all layers together, density 5%. "
         "Weights of different layers have different standard deviations, so a mask that prefers some layers prefers "
         "large weights; `bias` is the mean |w0| of kept weights relative to that of all weights, `within` relative "
         "to that of their own layers.",

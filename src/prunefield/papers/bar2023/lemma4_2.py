@@ -91,13 +91,13 @@ class Lemma4_2(Item):
         return judge_failures(broken, unfixed, "; ".join(parts), len(made))
 
     @claim(
-        "The bound also holds for random weights, in every dimension", at="Lemma 4.2", expect="0 % failures", null=swap
+        "The bound also holds for random weights, in every dimension", at="Lemma 4.2", expect="0% failures", null=swap
     )
     def holds_for_random_weights(table: Frame) -> Verdict:
         drawn, parts = rows(table, source="draws"), []
         for n, group in drawn.groupby("examples"):
             rates = "/".join(f"{100 * rate:.0f}" for rate in group["failures"] / group["draws"])
-            parts.append(f"{rates} % of draws at n={n}")
+            parts.append(f"{rates}% of draws at n={n}")
         dimensions = "/".join(str(d) for d in sorted(drawn["dimension"].unique()))
         ratio = rows(drawn, dimension=100, examples=128)["ratio"][0]
         seen = f"fails in {', '.join(parts)} for d={dimensions}; at d=100 the error is {ratio:.0f} × the printed bound"

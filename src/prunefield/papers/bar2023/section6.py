@@ -24,7 +24,7 @@ class Section6(Item):
         "d = 1000, n = 128, w ~ N(0, I), Gaussian labels; the scores are those of `snip` in this package on a linear "
         "layer.",
         "Sparse data: for each feature one example, chosen uniformly, has a Gaussian entry, all others zero.",
-        "The need for sparse data is tested as: dense data gives an error at least 5 % above the optimum.",
+        "The need for sparse data is tested as: dense data gives an error at least 5% above the optimum.",
     )
 
     def runs(self, scale: Scale) -> list[Run]:

@@ -33,10 +33,10 @@ def tabulate_errors(run: Run, result: Result) -> list[Row]:
 
 
 def list_rates(table: Frame, name: str) -> str:
-    """Percentages of draws by dimension, one for each distance: "d=10: 4/30/52/78 %"."""
+    """Percentages of draws by dimension, one for each distance: "d=10: 4/30/52/78%"."""
     rates = 100 * table[name] / table["draws"]
     parts = (
-        f"d={d:.0f}: {'/'.join(f'{rate:.0f}' for rate in rates[group.index])} %"
+        f"d={d:.0f}: {'/'.join(f'{rate:.0f}' for rate in rates[group.index])}%"
         for d, group in table.sort_values("tau").groupby("dimension")
     )
     return ", ".join(parts)
@@ -121,7 +121,7 @@ class Theorem4_4(Item):
     @claim(
         "The bound also holds for random weights of any dimension, however far they move",
         at="Theorem 4.4",
-        expect="0 % failures",
+        expect="0% failures",
         null=swap,
     )
     def holds_for_random_weights(table: Frame) -> Verdict:

@@ -82,7 +82,7 @@ class Fig8(Item):
         "the distance is the root mean square over sites: the printed ‘ℓ2’ axis ends at 0.06, below the ℓ2 distance "
         "of two different peaks, about 0.7",
         "'localised' means IPR·N ≥ 6; 'nearly identical' a median distance of at most a quarter of the field's own rms "
-        "(so that 97 % of its square is right); 'breaking down' a distance at least doubled",
+        "(so that 97% of its square is right); 'breaking down' a distance at least doubled",
         "smoke scale decides only whether fields localise, a rule added after other claims had failed there; for "
         "NLGP(0.01) the first initialisation is compared, as in the figure",
     )

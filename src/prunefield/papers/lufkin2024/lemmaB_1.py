@@ -58,7 +58,7 @@ class LemmaB_1(Item):
         "0.003; points up to 0.12 and up to 0.012 were tried first and gave −0.96 and −1.01 for φ‴(0) of Kur(5), "
         "whose φ has "
         "a term |a|⁴",
-        "for the same reason φ‴(0) is compared to 2 %",
+        "for the same reason φ‴(0) is compared to 2%",
         "the data are those of fig3, whose flows with exact and cubic φ are reused",
     )
 

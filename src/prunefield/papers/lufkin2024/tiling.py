@@ -74,11 +74,11 @@ class Tiling(Item):
         "the flow is Eq. 5 with moments over the orthant of each pair of units, which is exact for Gaussian data "
         "(theory/committee_flow.py); 'each alone' integrates Eq. 5 for every unit from the same initial weights",
         "criteria, set before anything was run: 'no significant role' is a median IPR × N within a quarter of that of "
-        "units alone; 'repel' a one-sided rank test at 5 % of the smallest distance between two peaks in a network "
+        "units alone; 'repel' a one-sided rank test at 5% of the smallest distance between two peaks in a network "
         "against units alone",
         "added after these results, which had shown pairs of opposite sign at one site: the angles between units "
         "(criterion: mean cosines within 0.1 of −1/(K − 1), the value for fields that sum to zero), and whether the "
-        "flow predicts the simulated fields unit by unit (rank test at 5 % against those of the next network)",
+        "flow predicts the simulated fields unit by unit (rank test at 5% against those of the next network)",
         "the networks of a run see the same batches, so they are not fully independent",
     )
 
@@ -146,7 +146,7 @@ class Tiling(Item):
     @claim(
         "The peaks of a committee repel each other ({source}, K = {units})",
         at="our question",
-        expect="two peaks are farther apart than those of units that learn alone (rank test, 5 %)",
+        expect="two peaks are farther apart than those of units that learn alone (rank test, 5%)",
         null=replace_rows({"source": (TOGETHER, FLOW)}, by={"source": ALONE}),
         decided_at="laptop",
         each=[{"units": units, "source": source} for units in UNITS for source in (TOGETHER, FLOW)],
@@ -175,7 +175,7 @@ class Tiling(Item):
     @claim(
         "The flow with pairs predicts the fields, unit by unit (K = {units})",
         at="our question",
-        expect="more like the simulated fields than those of the next network are (rank test, 5 %)",
+        expect="more like the simulated fields than those of the next network are (rank test, 5%)",
         null=lambda table: table.assign(alike=table["alike_other"]),
         decided_at="laptop",
         each=[{"units": units} for units in UNITS],

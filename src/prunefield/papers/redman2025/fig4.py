@@ -134,7 +134,7 @@ class Fig4(Item):
     @claim(
         "Random masks stay as wide as a full mask",
         at="Fig. 4A",
-        expect=f"within {100 * FLAT:.0f} % of it in every round, and a change of less than a quarter of IMP's",
+        expect=f"within {100 * FLAT:.0f}% of it in every round, and a change of less than a quarter of IMP's",
         null=replace_rows({"method": "random"}, by={"method": "imp"}),
         per=PER_DATA,
     )
@@ -143,7 +143,7 @@ class Fig4(Item):
         far = (widths / full - 1).abs().max()
         moved, drop = (find_change(table, method, "width") for method in ("random", "imp"))
         observed = f"random masks from {widths.iloc[0]:.2f} to {widths.iloc[-1]:.2f}; IMP's masks change by {drop:+.2f}"
-        note = f"a full mask has {full:.2f}; the line deviates from it by at most {100 * far:.1f} %"
+        note = f"a full mask has {full:.2f}; the line deviates from it by at most {100 * far:.1f}%"
         return judge(far <= FLAT and abs(moved) <= QUIET * abs(drop), observed, widths.size, note)
 
     @claim_on_nets(

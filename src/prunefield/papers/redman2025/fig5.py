@@ -50,7 +50,7 @@ class Fig5(Item):
         READING_CHOICE,
         "N_W(n) is taken as the number of kept inputs of a unit, not of all parameters: only then does −0.1 have the "
         "right order of magnitude.",
-        "Groups at smoke scale (5 rounds of 45 %) are judged at the densities of the paper's groups: early if pruned "
+        "Groups at smoke scale (5 rounds of 45%) are judged at the densities of the paper's groups: early if pruned "
         "at a density above 0.48, late if still kept at 0.35; here these are group 1, and groups from 3 on; groups 2 "
         "and 5 correspond to the paper's 3 and 8. Survivors are drawn but left out of the claims.",
         "Our own controls: fates shuffled among the weights of a unit; groups of the same sizes by |θ(rewind)|, the "
@@ -221,7 +221,7 @@ class Fig5(Item):
     @claim_on_nets(
         "The first order in the weight explains the signs",
         at="our control",
-        expect=f"the same sign in {100 * AGREEING:.0f} % of the groups",
+        expect=f"the same sign in {100 * AGREEING:.0f}% of the groups",
         null=opposite_signs,
     )
     def first_order(table: Frame) -> Verdict:
@@ -230,7 +230,7 @@ class Fig5(Item):
     @claim_on_nets(
         "The signs do not depend on how classes are averaged, which the paper does not specify",
         at="our control (Sec. 3.3)",
-        expect=f"the same sign in {100 * AGREEING:.0f} % of the groups",
+        expect=f"the same sign in {100 * AGREEING:.0f}% of the groups",
         null=opposite_signs,
     )
     def averaging(table: Frame) -> Verdict:

@@ -105,12 +105,12 @@ class FigS3(Item):
     @claim_on_nets(
         "The kurtosis reaches its plateau earlier in the second layer than in the first",
         at="App. D, Figs S3 and 4B",
-        expect=f"{100 * PLATEAU:.0f} % of the rise to the maximum in an earlier round",
+        expect=f"{100 * PLATEAU:.0f}% of the rise to the maximum in an earlier round",
         null=replace_rows({"layer": 2}, by={"layer": 1}),
     )
     def earlier_plateau(table: Frame) -> Verdict:
         first, second = find_plateau(table, 1), find_plateau(table, 2)
-        observed = f"{100 * PLATEAU:.0f} % of the rise: layer 1 at round {first}, layer 2 at round {second}"
+        observed = f"{100 * PLATEAU:.0f}% of the rise: layer 1 at round {first}, layer 2 at round {second}"
         return judge(second < first, observed, 2 * table["round"].nunique())
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:

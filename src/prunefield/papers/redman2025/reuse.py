@@ -205,7 +205,7 @@ class Reuse(Item):
             panel.set_ylabel("last width σx (pixels)")
         panels[0].set_ylim(bottom=0)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
-        title = "bars: minimum to maximum over seeds; thin bars: 95 % interval"
+        title = "bars: minimum to maximum over seeds; thin bars: 95% interval"
         figure.suptitle(title, x=0.99, ha="right", fontsize="small")
 
 

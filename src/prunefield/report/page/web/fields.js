@@ -36,7 +36,7 @@ function showFields(query) {
     now.unit = layer.units[place];
     changeQuery({ ...now, layer: now.layer || "" });
     const accuracy = data.accuracy[now.round];
-    player.say(`round ${now.round} of ${data.rounds}: ${showNumber(100 * layer.density[now.round])} % of the weights kept${accuracy === null || accuracy === undefined ? "" : `, accuracy ${showNumber(100 * accuracy)} %`}`);
+    player.say(`round ${now.round} of ${data.rounds}: ${showNumber(100 * layer.density[now.round])}% of the weights kept${accuracy === null || accuracy === undefined ? "" : `, accuracy ${showNumber(100 * accuracy)}%`}`);
     stage.replaceChildren(...Object.keys(METHODS).map((method) => showUnits(layer, method, now, choose)));
     stage.removeAttribute("aria-busy");
     detail.replaceChildren(...showUnit(data, now, place, choose));

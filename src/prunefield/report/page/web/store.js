@@ -50,5 +50,5 @@ function showRuns(status, title, store, words) {
   const more = total > listed.length ? `; the first ${listed.length} are shown` : "";
   return [el("h2", {}, title), el("p", {}, `${total.toLocaleString("en")} in all${more}. ${words}`),
     el("ul", { class: "plain" }, listed.map((run) => el("li", {}, el("code", {}, run.name),
-      run.message ? `: ${run.message}` : "", run.done === undefined ? "" : `: ${Math.round(100 * run.done)} % done`)))];
+      run.message ? `: ${run.message}` : "", run.done === undefined ? "" : `: ${Math.round(100 * run.done)}% done`)))];
 }

@@ -110,7 +110,7 @@ function showGabor(data, now, palettes) {
     return Math.exp(-(u * u) / (2 * fit.along ** 2) - (v * v) / (2 * fit.across ** 2)) * Math.cos(2 * Math.PI * fit.frequency * u + fit.phase);
   });
   return panel("Gabor fit", `of the last ${data.gabors.field}`, showField(field, rows, columns, palettes.signed, `Gabor function fitted to unit ${now.unit}`),
-    el("p", { class: "small" }, `explains ${showNumber(100 * fit.explained, 2)} % of the variance; orientation ${Math.round(fit.orientation * 180 / Math.PI)}°, ${showNumber(fit.frequency, 2)} cycles per pixel, orientation selectivity ${showNumber(fit.selectivity, 2)}`));
+    el("p", { class: "small" }, `explains ${showNumber(100 * fit.explained, 2)}% of the variance; orientation ${Math.round(fit.orientation * 180 / Math.PI)}°, ${showNumber(fit.frequency, 2)} cycles per pixel, orientation selectivity ${showNumber(fit.selectivity, 2)}`));
 }
 
 /** The sizes of the weights by the round in which they are pruned. */
