@@ -40,7 +40,7 @@ def cases() -> Iterator[Case]:
         yield Case(words, ours, peer, name, target=f"at most {TARGETS[density]} × peer")
     rounds = [build_steps(0.7**n) for n in range(10)]
     yield Case(
-        "the same, sum over ten rounds of 30 %",
+        "the same, sum over ten rounds of 30%",
         lambda: sum(ours() for ours, _ in rounds),
         lambda: sum(peer() for _, peer in rounds),
         name,

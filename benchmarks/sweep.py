@@ -1,7 +1,7 @@
 """Sweeps of many short runs: how busy the cores are, and what one run costs beyond its own computation.
 
 The limit is the same computation in bare processes that store nothing. The ratio is 1.25 if the cores are busy for
-80 % of the time with what was asked for. PRUNEFIELD_BENCH_RUNS changes the number of runs.
+80% of the time with what was asked for. PRUNEFIELD_BENCH_RUNS changes the number of runs.
 """
 
 import multiprocessing

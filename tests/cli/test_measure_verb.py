@@ -118,7 +118,10 @@ class Surprise:
             "no layer in net.pt has 243 inputs, as the shape 3,9,9 requires (layers found: 0.w",
         ),
         (["net.pt", "--layer", "2.weight"], "layer 2.weight has 6 inputs, the shape 3,8,8 has 192"),
-        (["net.pt", "--shape", "3x8"], "--shape must be positive whole numbers with commas, as in 3,32,32, not '3x8'"),
+        (
+            ["net.pt", "--shape", "3x8"],
+            "--shape must be positive whole numbers separated by commas, as in 3,32,32, not '3x8'",
+        ),
         (["odd.pt"], "odd.pt contains more than weights, or is damaged, and was not read; save net.state_dict()"),
         (["cut.safetensors"], "cut.safetensors is truncated or not a .safetensors file"),
         (["none.pt"], "cannot read none.pt: no such file"),

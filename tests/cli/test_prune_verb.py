@@ -185,8 +185,8 @@ def test_an_emptied_layer_is_warned_of(capsys):
     [
         (["--shape", "1,6,6", "--density", "0"], "net", "density is the kept fraction"),
         (["--shape", "1,6,6", "--density", "half"], "net", "density is the kept fraction"),
-        (["--density", "0.5"], "net", "need a shape: --shape"),
-        (["--shape", "1x6", "--density", "0.5"], "net", "--shape must be positive whole numbers with commas"),
+        (["--density", "0.5"], "net", "need a shape, as in --shape"),
+        (["--shape", "1x6", "--density", "0.5"], "net", "--shape must be positive whole numbers separated by commas"),
         (["--shape", "1,6,6", "--density", "0.5", "--score", "snipp"], "net", "did you mean 'snip'"),
         (["--shape", "1,6,6", "--density", "0.5", "--score", "snip,mod=eval"], "net", "did you mean 'mode'"),
         (["--shape", "1,6,6", "--density", "0.5", "--scope", "glob"], "net", "did you mean 'global'"),

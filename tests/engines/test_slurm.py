@@ -193,7 +193,7 @@ def test_a_command_that_is_killed_and_two_at_once_find_the_jobs_of_the_first(slu
     slurm.wait_for(lambda: questions.read_text().split().count(str(interrupted.pid)) > 1, "its questions", LONG)
     interrupted.send_signal(signal.SIGINT)
     _, complaint = interrupted.communicate(timeout=LONG)
-    assert complaint.splitlines()[-1].startswith("prunefield: interrupted; the jobs go on in Slurm; run the same")
+    assert complaint.splitlines()[-1].startswith("prunefield: interrupted; the jobs continue in Slurm; run the same")
     gate.touch()
     answers = [command.communicate(timeout=LONG) for command in commands]
     assert [command.returncode for command in commands] == [0, 0], answers
@@ -295,7 +295,7 @@ def test_a_job_that_waits_for_an_odd_reason_is_reported_once(slurm: SlurmCluster
     sweep = Sweep(store, [Toy()], quick(options="--hold"))
     slurm.wait_for(lambda: sweep.said, "the reason", LONG)
     (job,) = slurm.jobs()
-    assert sweep.said == [f"Slurm lets job {job} wait: JobHeldUser"]
+    assert sweep.said == [f"job {job} waits in Slurm's queue: JobHeldUser"]
     slurm.ask("scontrol", "release", job)
     assert sweep.wait() == {}
     assert len(sweep.said) == 1

@@ -127,7 +127,7 @@ def test_a_plan_says_what_is_stored_and_what_was_learnt(results, tmp_path):
     assert plan.frame()[["seed", "state", "learnt"]].to_numpy().tolist() == [[0, "stored", 4], [7, "to do", 4]]
     made = [results.store.folder(run).table("made")["seconds"] for run in results.runs]
     assert plan.core_hours * 3600 == pytest.approx(np.median(np.maximum(made, 1e-3)))
-    assert "the seconds of toy are learnt from finished runs in this store" in str(plan)
+    assert "the times of toy are estimated from finished runs in this store" in str(plan)
     assert study.plan(results.store, device="cuda").frame()["learnt"].tolist() == [0, 0]
     assert encode_figure(plan.plot(), "png")
 

@@ -134,7 +134,7 @@ def test_sampled_weights_have_the_chances_of_successive_draws():
 
 
 def test_too_few_positive_scores_are_topped_up_by_index_with_a_warning():
-    with pytest.warns(UserWarning, match="only 1 of 4 scores are positive, 2 weights are kept by index"):
+    with pytest.warns(UserWarning, match="only 1 of 4 scores are positive, so 2 weights are kept by index"):
         mask = Mask.sample({"w": torch.tensor([0.0, 0.0, 0.0, 1.0])}, 0.75, generator=torch.Generator())
     assert mask["w"].tolist() == [True, True, False, True]
 

@@ -1,4 +1,4 @@
-"""Paired tests against scipy, equivalence against the 90 % interval, Holm's correction against closed testing."""
+"""Paired tests against scipy, equivalence against the 90% interval, Holm's correction against closed testing."""
 
 from itertools import combinations
 

@@ -49,7 +49,7 @@ def test_shift_and_scale_do_not_matter():
 
 @pytest.mark.parametrize("shape", [(200, 4), (600, 12)])
 def test_plain_gaussian_data_raise_no_alarm(shape):
-    """At most 2 % of samples; it was 53 % and 17 %."""
+    """At most 2% of samples; it was 53% and 17%."""
     generator = torch.Generator().manual_seed(0)
     assert sum(estimate_excess(torch.randn(shape, generator=generator)).doubtful for _ in range(100)) <= 2
 

@@ -77,7 +77,7 @@ def test_broken_symmetry_is_refused(change):
 
 
 def test_p_values_are_not_too_small_under_the_null_hypothesis():
-    """Bonferroni's bound: below 0.05 in at most about 5 % of samples."""
+    """Bonferroni's bound: below 0.05 in at most about 5% of samples."""
     counts = torch.zeros(2)
     for seed in range(60):
         x = sample({"kind": "gaussian", "size": 10, "lengthscales": (0.5, 1.0)}, seed, 800)

@@ -13,7 +13,7 @@ from prunefield.networks.vgg import Vgg
 from prunefield.scores import find_prunable
 
 CIFAR, TINY = (3, 32, 32), (3, 64, 64)
-TABLE = [  # network, shape, classes; layers, prunable, total, kept at 10, 5 and 2 %
+TABLE = [  # network, shape, classes; layers, prunable, total, kept at 10, 5 and 2%
     ("vgg19", CIFAR, 10, 17, 20_024_000, 20_040_522, (2_002_400, 1_001_200, 400_480)),
     ("vgg19", CIFAR, 100, 17, 20_070_080, 20_086_692, (2_007_008, 1_003_504, 401_402)),
     ("resnet20", CIFAR, 10, 22, 270_896, 272_474, (27_090, 13_545, 5_418)),

@@ -94,7 +94,7 @@ def test_the_field_moves_with_time_beside_its_flow(open_page):
     page.get_by_role("button", name="Play").click()
     page.wait_for_function("(old) => document.querySelector('.maps .line').getAttribute('d') !== old", arg=start)
     page.get_by_role("button", name="Pause").click()
-    for words in ("Marginal of", "Amplifier φ", "How local it is"):
+    for words in ("Marginal of", "Amplifier φ", "How local the field is"):
         assert words in page.locator("main").inner_text()
 
 
@@ -153,10 +153,10 @@ def test_bounds_follow_dimension_and_distance(open_page):
     wait(page)
     words = page.get_by_text("The printed bound lies below")
     page.get_by_label("Distance τ").select_option("0")
-    assert "in 0 %" in words.inner_text()
+    assert "in 0%" in words.inner_text()
     page.get_by_label("Number of weights d").select_option("10")
     page.get_by_label("Distance τ").select_option("2")
-    assert "in 0 %" not in words.inner_text()
+    assert "in 0%" not in words.inner_text()
     assert "d=10" in page.url
 
 

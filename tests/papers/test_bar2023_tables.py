@@ -35,7 +35,7 @@ def judge_primary(table, density=DENSITY):
 
 
 def set_gaps(table, gaps, treatment="SynFlow + rand", control="SynFlow"):
-    """The table with these differences of the seeds 0, 1, …, of ResNet-20 at 2 %; further seeds are dropped."""
+    """The table with these differences of the seeds 0, 1, …, of ResNet-20 at 2%; further seeds are dropped."""
     ours = (table["source"] == "here") & (table["net"] == "ResNet-20") & (table["density"] == DENSITY)
     table = table[~ours | (table["seed"] < len(gaps)) | ~table["column"].isin([treatment, control])].copy()
     for column, values in ((control, [50.0] * len(gaps)), (treatment, [50.0 + gap for gap in gaps])):
@@ -68,7 +68,7 @@ def test_printed_verdicts_are_per_family_and_do_not_hang_on_one_cell():
     sparse, _ = find_printed(Table1.comparisons[5], Table1)  # SNIP on sparse data: 47 points in one cell of VGG-19
     assert sparse["VGG-19"].status == OPEN
     assert "without CIFAR-100 at 2% +0.15" in sparse["VGG-19"].observed
-    assert "hangs on one cell, CIFAR-100 at 2%" in sparse["VGG-19"].note
+    assert "depends on one cell, CIFAR-100 at 2%" in sparse["VGG-19"].note
     tiny, _ = find_printed(Table3.comparisons[0], Table3)  # three cells each, and no deviations
     assert [verdict.status for verdict in tiny.values()] == [OPEN, YES]
 

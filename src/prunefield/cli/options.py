@@ -125,7 +125,7 @@ def parse_shape(text: str) -> tuple[int, ...]:
     """
     shape = tuple(int(part) if part.strip().isdecimal() and len(part) < 19 else 0 for part in text.split(","))
     if 0 in shape:
-        raise UsageError(f"--shape must be positive whole numbers with commas, as in 3,32,32, not {text!r}")
+        raise UsageError(f"--shape must be positive whole numbers separated by commas, as in 3,32,32, not {text!r}")
     return shape
 
 
@@ -155,7 +155,7 @@ def add_engine(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--log",
         metavar="NAME[,KEY=VALUE…]",
-        help=f"where the numbers that runs record are also written: {' | '.join(modules('loggers'))}, with settings as "
+        help=f"also write the numbers that runs record to: {' | '.join(modules('loggers'))}, with settings as "
         "in tensorboard,folder=DIR [default folder: logs/NAME in the store]",
     )
     parser.add_argument(
@@ -163,7 +163,7 @@ def add_engine(parser: ArgumentParser) -> None:
         dest="pack",
         type=Path,
         metavar="FILE",
-        help="a file written by `prunefield runs pack`, whose runs are checked and used",
+        help="take runs from a file written by `prunefield runs pack`, after checking them",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="print the runs and the estimated time without executing anything"
@@ -171,7 +171,7 @@ def add_engine(parser: ArgumentParser) -> None:
 
 
 def add_device(parser: ArgumentParser) -> None:
-    parser.add_argument("--device", default="cpu", help="the device: cpu, cuda, cuda:1, mps [default: cpu]")
+    parser.add_argument("--device", default="cpu", help="device to compute on: cpu, cuda, cuda:1 or mps [default: cpu]")
 
 
 def read_device(args: Namespace) -> str:

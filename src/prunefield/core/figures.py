@@ -93,7 +93,7 @@ def letter_panels(panels: Sequence["Axes"]) -> None:
 def draw_boxes(axes: "Axes", groups: Sequence[Any], names: Sequence[str]) -> None:
     """A box for each group of values, the whiskers from their 5th to their 95th percentile; the axes say so."""
     axes.boxplot(groups, whis=(5, 95), showfliers=False, tick_labels=list(names))
-    axes.set_title("box: quartiles and median; whiskers: 5 to 95 %", loc="right", fontsize="small", color=GREY)
+    axes.set_title("box: quartiles and median; whiskers: 5 to 95%", loc="right", fontsize="small", color=GREY)
 
 
 def _write_out_powers(figure: "Figure") -> None:

@@ -74,8 +74,9 @@ class Plugin(BaseModel):
             return value
         table = read_settings(value) if isinstance(value, str) else value
         what = cls.__name__.lower()
+        article = "an" if what[0] in "aeiou" else "a"
         if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
-            raise UsageError(f"a {what} must be a name or a table with the key 'kind', not {repr(value)[:200]}")
+            raise UsageError(f"{article} {what} must be a name or a table with the key 'kind', not {repr(value)[:200]}")
         kind, _, version = table["kind"].partition("@")
         name = find_module(cls.family, kind)
         if name is None and (usual := list_presets(cls.family).get(kind)):
@@ -83,8 +84,8 @@ class Plugin(BaseModel):
         final = _find_class_in(cls, import_module(name)) if name else find_class(cls, kind)
         if version and version != str(final.version):
             raise UsageError(
-                f"{what} {table['kind']!r} was made by another version of prunefield; this one has version "
-                f"{final.version}"
+                f"{what} {table['kind']!r} was made by another version of prunefield; this one has "
+                f"{kind}@{final.version}"
             )
         settings: dict[str, Any] = {}
         for key, item in table.items():

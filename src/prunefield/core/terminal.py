@@ -113,6 +113,15 @@ def show_warning(message: str) -> None:
     print(f"prunefield: {message}", file=sys.stderr)
 
 
+def count_things(number: int, noun: str) -> str:
+    """A number with its noun, in the plural unless it is one.
+
+    >>> count_things(1, "run"), count_things(2_000, "run")
+    ('1 run', '2,000 runs')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def show_duration(seconds: float) -> str:
     """Seconds as a person says them.
 

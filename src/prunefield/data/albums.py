@@ -90,6 +90,8 @@ class Album(Shelf):
             edges = self._load(f"{split}-edges.npy", (self.about[split], 3))
             if edges.dtype != np.int64 or not len(edges) or edges.min() < 1 or edges.max() >= 1 << 20:
                 path = folder / f"{split}-edges.npy"
-                raise UsageError(f"{path} is damaged (not sizes of images); delete {folder} and get it again")
+                raise UsageError(
+                    f"{path} is damaged (it does not hold sizes of images); delete {folder} and get it again"
+                )
             self.rows[split] = Lines(folder / f"{split}.npy", edges, self.about["shape"][0])
         self._check_labels()

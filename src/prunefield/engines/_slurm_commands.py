@@ -120,7 +120,9 @@ def _explain(command: Sequence[str], complaint: str) -> RunError:
         place = f" in partition {partition!r}" if partition else ""
         return RunError(f"Slurm refuses {whose}{place} ({what}); choose one, as in --engine slurm,account=NAME")
     if "limit" in text and command[0] == "sbatch":
-        return RunError(f"Slurm refuses the job: {what}; more `minutes` make fewer jobs, and `time` is that of one job")
+        return RunError(
+            f"Slurm refuses the job: {what}; raise `minutes` for fewer jobs, or lower `time`, the time limit of each"
+        )
     return RunError(f"Slurm refuses the job: {what}" if command[0] == "sbatch" else f"{command[0]}: {what}")
 
 

@@ -41,7 +41,7 @@ def watch_pieces(
             try:
                 yield from watch.ask()
             except Unreachable as error:
-                yield from watch.tell(f"{error}; still waiting, as jobs go on without it")
+                yield from watch.tell(f"{error}; still waiting, as jobs continue without it")
             asked = time.monotonic()
         yield None
         if watch.left:
@@ -96,7 +96,7 @@ class Watch:
             if task is not None and task.is_live:
                 self.gone[place] = 0
                 if task.state == "PENDING" and task.reason not in ORDINARY:
-                    yield from self.tell(f"Slurm lets job {task.id} wait: {task.reason}")
+                    yield from self.tell(f"job {task.id} waits in Slurm's queue: {task.reason}")
                 continue
             self.gone[place] += 1
             if self.gone[place] >= SURE:

@@ -19,17 +19,17 @@ from prunefield.engines._slurm_commands import ask_slurm, find_longest_array, su
 from prunefield.engines._slurm_queue import Piece, Place, Queue, make_pieces, name_array
 from prunefield.engines._slurm_watch import watch_pieces
 
-ADVICE = "the jobs go on in Slurm; run the same command to wait for them, or `prunefield cancel` to end them"
+ADVICE = "the jobs continue in Slurm; run the same command to wait for them, or `prunefield cancel` to end them"
 Text = Annotated[str, BeforeValidator(lambda value: value if value is None else str(value))]  # 10:00:00 is a time
 
 
 class Slurm(Engine):
     """A Slurm cluster: arrays of jobs, each with a few small runs or one long one.
 
-    The store must be in a folder that all nodes share. Jobs belong to Slurm: they go on when the command ends, and the
-    same command waits for them again. A job that is preempted, or whose time is up, goes back into the queue, and its
-    runs continue from their last safe points. A run whose job dies resumes, up to `retry` times; a run that raises an
-    error is not repeated. `prunefield cancel` ends the jobs of a store.
+    The store must be in a folder that all nodes share. Jobs belong to Slurm: they continue when the command ends, and
+    the same command waits for them again. A job that is preempted, or whose time is up, goes back into the queue, and
+    its runs continue from their last safe points. A run whose job dies resumes, up to `retry` times; a run that raises
+    an error is not repeated. `prunefield cancel` ends the jobs of a store.
     """
 
     partition: Text | None = Field(default=None, description="partition; by default that of the cluster")

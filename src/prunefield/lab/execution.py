@@ -140,7 +140,7 @@ def show_bar(
 ) -> Iterator[Callable[[Progress], None]]:
     """A progress bar on stderr for `carry_out`, with the name of what is under way: by default its kind.
 
-    A run that fails while others go on is named at once, with its reason.
+    A run that fails while others continue is named at once, with its reason.
     """
     named: set[Run] = set()
 

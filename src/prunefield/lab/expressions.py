@@ -25,7 +25,7 @@ REACH: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv,
     ast.Mod: operator.mod,
 }
-GRAMMAR = "settings, numbers, texts and lists with == != < <= > >= in, and or not, + - * / %"
+GRAMMAR = "settings, numbers, text and lists with == != < <= > >= in, and or not, + - * / %"
 
 
 class Condition:
@@ -45,7 +45,7 @@ class Condition:
             self._tree = ast.parse(text.strip(), mode="eval").body
             self.names = {_join_name(node) for node in _find_names(self._tree)}
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise UsageError(f"{text!r:.100} is not a condition ({error}); it may have {GRAMMAR}") from None
+            raise UsageError(f"{text!r:.100} is not a condition ({error}); a condition may have {GRAMMAR}") from None
 
     def __call__(self, settings: Mapping[str, Any]) -> bool:
         try:
@@ -70,7 +70,7 @@ def _find_names(tree: ast.AST) -> list[ast.AST]:
             or (isinstance(node, ast.BinOp) and type(node.op) in REACH)
         )
         if not is_plain and not is_known:
-            raise ValueError(f"it has a {type(node).__name__}")
+            raise ValueError(f"it contains a {type(node).__name__}")
         if isinstance(node, ast.Compare) and not all(type(sign) in COMPARE for sign in node.ops):
             raise ValueError("it compares with `is`")
         waiting += [item for item in ast.iter_child_nodes(node) if isinstance(item, ast.expr)]
@@ -104,7 +104,7 @@ def _find_value(node: Any, settings: Mapping[str, Any]) -> Any:
         case ast.BinOp():
             pair = [_find_value(item, settings) for item in (node.left, node.right)]
             if any(isinstance(value, list | str) for value in pair):
-                raise TypeError("only numbers can be calculated with")
+                raise TypeError("arithmetic is for numbers only")
             return None if None in pair else REACH[type(node.op)](*pair)
     values = [_find_value(item, settings) for item in (node.left, *node.comparators)]
     return all(map(_compare, node.ops, values, values[1:]))

@@ -38,9 +38,9 @@ class Joined:
     def describe(self) -> str:
         parts = {
             "added": self.added,
-            "here already": self.same,
-            "unfinished and further there": self.resumed,
-            "unfinished and not further there": self.behind,
+            "already here": self.same,
+            "unfinished (taken, as further there)": self.resumed,
+            "unfinished (not taken, as no further there)": self.behind,
             "different": self.different,
             "refused": self.refused,
         }

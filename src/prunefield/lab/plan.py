@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from prunefield.core.display import Displayed
 from prunefield.core.settings import flatten_settings
-from prunefield.core.terminal import show_duration
+from prunefield.core.terminal import count_things, show_duration
 from prunefield.lab.estimates import TimeEstimate, estimate_seconds
 from prunefield.lab.examination import name_run
 from prunefield.lab.execution import order_runs
@@ -41,7 +41,7 @@ class Plan(Displayed):
     @property
     def title(self) -> str:
         return (
-            f"{len(self.estimates)} runs, {len(self.stored)} stored; to do: about "
+            f"{count_things(len(self.estimates), 'run')}, {len(self.stored)} stored; to do: about "
             f"{show_duration(3600 * self.core_hours)} of one core ({self.core_hours:.2f} core-hours)"
         )
 
@@ -80,7 +80,7 @@ class Plan(Displayed):
         unknown = sorted({run.kind() for run, step in to_do if not step.learnt and type(run).seconds is Run.seconds})
         notes = []
         if learnt:
-            notes.append(f"the seconds of {', '.join(learnt)} are learnt from finished runs in this store")
+            notes.append(f"the times of {', '.join(learnt)} are estimated from finished runs in this store")
         if unknown:
             notes.append(f"{', '.join(unknown)}: time unknown until one has been run; each counts as {UNKNOWN} s")
         return notes

@@ -1,4 +1,4 @@
-"""Loggers: where the numbers that runs record are also written, for people who have tools. One file is one logger.
+"""Loggers: where the numbers that runs record are also written, for use with other tools. One file is one logger.
 
 A logger never changes what a run computes or stores. It writes one journal for each run, in the process that executes
 the run. A journal begins with everything that was recorded so far and replaces an earlier one of the same run, so that

@@ -24,7 +24,7 @@ def copy_kept(kept: Mapping[str, Tensor]) -> dict[str, Tensor]:
     for name, tensor in found.items():
         if not isinstance(tensor, Tensor) or tensor.dtype != torch.bool:
             kind = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
-            raise UsageError(f"a mask holds boolean tensors, {name!r} is {kind}; write `tensor != 0`")
+            raise UsageError(f"a mask holds boolean tensors, but {name!r} is {kind}; write `tensor != 0`")
     return {name: tensor.detach().cpu().clone() for name, tensor in found.items()}
 
 

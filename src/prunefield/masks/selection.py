@@ -274,7 +274,7 @@ def draw_entries(values: Tensor, number: int, name: str, *, generator: torch.Gen
     """
     positive = int(torch.count_nonzero(values))
     if positive < number:
-        message = f"{name!r}: only {positive} of {values.numel()} scores are positive, "
+        message = f"{name!r}: only {positive} of {values.numel()} scores are positive, so "
         warnings.warn(f"{message}{number - positive} weights are kept by index", stacklevel=3)
     scale = values.max().double().clamp(min=1) if positive else 1.0  # prevents overflow
     # Double precision, because single-precision noise has ties among millions of weights; in pieces that fit the cache.

@@ -9,7 +9,7 @@ from prunefield.core.errors import UsageError
 
 
 class Difference(NamedTuple):
-    """The mean difference, its 95 % interval, and the difference that would be detected with 80 % probability."""
+    """The mean difference, its 95% interval, and the difference that would be detected with 80% probability."""
 
     mean: float
     low: float

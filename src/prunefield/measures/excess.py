@@ -28,13 +28,13 @@ class Excess(NamedTuple):
         """Whether the tail is a power |x|^−α with α < 8: the interval needs an eighth moment, so it is then
         meaningless.
 
-        The test is whether the tail is heavier than exponential; more than 98 % of Gaussian samples are not doubtful.
+        The test is whether the tail is heavier than exponential; more than 98% of Gaussian samples are not doubtful.
         """
         return self.tail > max(1 / 8, ALARM * self.tail_error)
 
     def describe(self) -> str:
         """The value in a sentence."""
-        text = f"excess kurtosis of an input: {self.value:.3f}, 95 % interval {self.low:.3f} to {self.high:.3f}"
+        text = f"excess kurtosis of an input: {self.value:.3f}, 95% interval {self.low:.3f} to {self.high:.3f}"
         if not self.doubtful:
             return text
         power = 1 / self.tail

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Prediction(Displayed):
     """What the data say, and what the flow of Eq. 5 (lufkin2024) makes of it from several initial weights.
 
-    `answer` is yes or no where at least 95 % of the resamples of the data give it too, else undecided; `leaning` is the
+    `answer` is yes or no where at least 95% of the resamples of the data give it too, else undecided; `leaning` is the
     answer of the whole sample, `certainty` the share of resamples that agree with it. `needed` is roughly how many
     examples would decide an undecided case (None where it is decided, or where no number may). `fields` (inits, N) are
     the weights at the end, 0 at inputs that were left out, `widths` (inits,) their 1/IPR in inputs, `straight` (inits,)
@@ -74,7 +74,7 @@ class Prediction(Displayed):
         text = {
             "yes": f"Yes, a ReLU neuron will localise ({self.certainty:.0%} certain)",
             "no": f"No, a ReLU neuron will not localise ({self.certainty:.0%} certain)",
-            "undecided": f"Undecided, leaning to {self.leaning} ({self.certainty:.0%} of the resamples agree)"
+            "undecided": f"Undecided, leaning towards {self.leaning} ({self.certainty:.0%} of the resamples agree)"
             if self.leaning != "undecided"
             else "Undecided: the fields are neither local nor spread out",
         }[self.answer]
@@ -89,7 +89,11 @@ class Prediction(Displayed):
             ),
             self.excess.describe(),
             *(f"Note: {note}." for note in self.caveats),
-            *([f"Take it with care: {', '.join(unmet)} not met, which the theory assumes."] if unmet else []),
+            *(
+                [f"Treat this with care: the theory assumes what is not met here ({', '.join(unmet)})."]
+                if unmet
+                else []
+            ),
         ]
 
     def frame(self) -> "DataFrame":

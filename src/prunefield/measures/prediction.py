@@ -29,7 +29,7 @@ from prunefield.modules.glorot import draw_glorot
 
 # Widths over those from a straight φ: a bump that just fills a ring, 1 + cos, has 0.51 of a flat field's, a wave 2/3.
 LOCAL, SPREAD = 0.6, 2 / 3
-CERTAIN, LEAST = 0.95, 10  # resamples that can be 95 % certain
+CERTAIN, LEAST = 0.95, 10  # resamples that can be 95% certain
 SCALE = 1e-3  # of the initial weights' variance, as in Fig. 3
 INITS, RESAMPLES, FEW = 5, 40, 20  # FEW: resamples where S2 does not hold
 DENSE, LARGEST = 512, 4096  # sites at most, where S2 does not hold and where it does
@@ -95,7 +95,7 @@ def predict(
         if not force.met:
             notes += ("Eq. 5 gives local fields, but the data do not show the force that it predicts",)
     if float(compute_ipr(found.straight[0]).quantile(0.5)) > 6 / len(start[0]):
-        notes += ("the covariances alone make narrow fields here; the answer is whether φ makes them narrower",)
+        notes += ("the covariances alone make narrow fields here; the answer says whether φ makes them narrower",)
     answer = leaning if certainty >= CERTAIN and (force is None or force.met) else "undecided"
     size = len(long) + (0 if short is None else len(short))
     inside = torch.nonzero(examples.varies)[locate_peak(found.fields)]
@@ -139,7 +139,7 @@ def judge_widths(ratios: Tensor) -> str:
 
 
 def estimate_needed(share: float, examples: int, force: Answer | None = None) -> int | None:
-    """Roughly how many examples would decide: errors fall as 1/√n, so that a `share` Φ(z) of resamples becomes 95 %.
+    """Roughly how many examples would decide: errors fall as 1/√n, so that a `share` Φ(z) of resamples becomes 95%.
 
     The same holds for a `force` that is not yet significant. None where so few resamples agree, or the force is so
     weak, that it cannot be said.
@@ -151,7 +151,7 @@ def estimate_needed(share: float, examples: int, force: Answer | None = None) ->
     scores = [float(torch.special.ndtri(torch.tensor(min(share, CERTAIN))))]
     if force is not None and not force.met:
         scores.append(force.z)
-    if min(scores) < 0.13:  # a share of 55 %
+    if min(scores) < 0.13:  # a share of 55%
         return None
     needed = max(2.0, (asked / min(scores)) ** 2) * examples
     unit = 10 ** int(math.log10(needed))
@@ -185,8 +185,8 @@ def _thin(examples: PreparedExamples, most: int) -> tuple[PreparedExamples, tupl
         None if part is None else (part - part.mean(0))[:, *every] for part in (examples.short, examples.long)
     )
     assert long is not None
-    what = "row and column" if examples.sites.ndim == 2 else "input"
-    notes = (f"only every {step}. {what} is used, {most} sites at most",) if step > 1 else ()
+    what = "rows and columns" if examples.sites.ndim == 2 else "inputs"
+    notes = (f"only one in {step} {what} is used, so that there are at most {most} sites",) if step > 1 else ()
     return replace(examples, short=short, long=long, sites=examples.sites[every], varies=examples.varies[every]), notes
 
 

@@ -129,7 +129,7 @@ def probe_force(x: Tensor, fields: Tensor, pull: Tensor, force: Tensor, *, shift
 
     `pull` (inits, *grid) is Σ₁w/√(wᵀΣ₁w), and `force` is the excess of φ over √(2/π) times that. The effect is the
     share of the force that the examples show: 1 if Eq. 5 holds and 0 for elliptical data, for which there is no force
-    however curved φ is. It is met if the share is above 0 with 95 % certainty. With `shifts`, all shifts of a field
+    however curved φ is. It is met if the share is above 0 with 95% certainty. With `shifts`, all shifts of a field
     along the ring or torus are used, as S2 allows.
     """
     axes, values = tuple(range(1, x.ndim)), []

@@ -31,7 +31,7 @@ def choose_task(
     if is_saved(model):
         return task, ()
     if not found:
-        raise UsageError("synthetic inputs need a shape: --shape 3,32,32")
+        raise UsageError("synthetic inputs need a shape, as in --shape 3,32,32")
     if not free and prod(task.shape) != prod(found):
         own, given = (",".join(map(str, sides)) for sides in (task.shape, found))
         raise UsageError(f"--shape {given} does not fit the inputs of {table['kind']}, which have the shape {own}")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from prunefield.core.errors import show_line
-from prunefield.core.terminal import find_width, open_console, shorten, wrap_lines
+from prunefield.core.terminal import count_things, find_width, open_console, shorten, wrap_lines
 from prunefield.report.ledger import explain_null
 
 Claims = Sequence[Mapping[str, Any]]  # as `Row.as_json` gives them
@@ -84,7 +84,7 @@ def count_verdicts(claims: Claims) -> str:
     """How many claims there are with each verdict."""
     counts = Counter(claim["status"] for claim in claims)
     listed = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-    return f"{len(claims)} claims: {listed}" if claims else "no claims"
+    return f"{count_things(len(claims), 'claim')}: {listed}" if claims else "no claims"
 
 
 def show_summary(claims: Claims) -> None:

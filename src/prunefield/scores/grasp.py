@@ -35,7 +35,8 @@ class Grasp(Score):
     """
 
     mode: Mode = Field(
-        default="eval", description="batch normalisation by running statistics (eval) or by the batch (train)"
+        default="eval",
+        description="batch normalisation with running statistics (eval) or with those of the batch (train)",
     )
     loss: LossName = Field(default="cross-entropy", description="the loss L")
     temperature: float = Field(default=200.0, gt=0, description="T, by which the outputs are divided")

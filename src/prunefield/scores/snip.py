@@ -26,7 +26,8 @@ class Snip(Score):
     """
 
     mode: Mode = Field(
-        default="eval", description="batch normalisation by running statistics (eval) or by the batch (train)"
+        default="eval",
+        description="batch normalisation with running statistics (eval) or with those of the batch (train)",
     )
     loss: LossName = Field(default="cross-entropy", description="the loss L")
 

@@ -146,6 +146,6 @@ def _draw_classes(clone: Clone) -> Iterator[Tensor]:
     for x in draw_classes(task, n, generator=stream, training=True):
         if len(x) < n:
             raise UsageError(
-                f"{task.kind()} has {len(x)} training examples of some class; set per_class to at most {len(x)}"
+                f"{task.kind()} has only {len(x)} training examples of some class; set per_class to at most {len(x)}"
             )
         yield x

@@ -9,6 +9,7 @@ from prunefield.cli.options import old_store, print_json
 from prunefield.cli.verbs._choice import choose_runs
 from prunefield.core.errors import UsageError, show_line
 from prunefield.core.progress import track_progress
+from prunefield.core.terminal import count_things
 
 if TYPE_CHECKING:
     from prunefield.lab.joining import Joined
@@ -35,11 +36,10 @@ def pack_runs(args: Namespace) -> int:
         found = {"runs": list(written.runs), "left_out": left_out, "bytes": written.bytes, "sha256": written.seal}
         print_json({"pack": str(out), **found})
         return 0
-    print(f"{out}: {len(written.runs):,} runs, {show_bytes(written.bytes)}")
+    print(f"{out}: {count_things(len(written.runs), 'run')}, {show_bytes(written.bytes)}")
     if left_out:
-        print(
-            show_line(f"prunefield: left out, not finished: {len(left_out):,} runs ({left_out[0]} …)"), file=sys.stderr
-        )
+        many = count_things(len(left_out), "run")
+        print(show_line(f"prunefield: left out, not finished: {many} ({left_out[0]} …)"), file=sys.stderr)
     return 0
 
 

@@ -1,7 +1,7 @@
-"""Cancel the jobs of a store that wait or run in the queue of a cluster (`--engine slurm`).
+"""Cancel the jobs of a store that are waiting or running in a cluster's queue (`--engine slurm`).
 
-Nothing is lost: the command that submitted them continues from the last safe points. On the engines `local` and `ray`
-runs end with their command.
+Nothing is lost: the command that submitted them, run again, continues from the last safe points. On the engines
+`local` and `ray`, runs end with their command.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -9,8 +9,8 @@ from argparse import ArgumentParser, Namespace
 from prunefield.cli.options import add_store, old_store, print_json
 
 EXAMPLES = {
-    "prunefield cancel": "end all jobs of the store",
-    "prunefield cancel --store /shared/my-store": "of another one",
+    "prunefield cancel": "cancel all jobs of the default store",
+    "prunefield cancel --store /shared/my-store": "cancel those of another store",
 }
 
 

@@ -18,7 +18,7 @@ EXAMPLES = {
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("papers", nargs="*", metavar="PAPER", help=f"[default: all] {', '.join(_papers())}")
+    parser.add_argument("papers", nargs="*", metavar="PAPER", help=f"a paper: {', '.join(_papers())} [default: all]")
 
 
 def execute(args: Namespace) -> int:

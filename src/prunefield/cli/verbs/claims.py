@@ -1,6 +1,6 @@
 """Print the ledger of the store: each claim with its source, the paper's value, ours, and the verdict.
 
-With --published it shows the results that are shipped with prunefield, and needs no store.
+With --published, show the results that are shipped with prunefield; no store is needed.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -8,10 +8,10 @@ from argparse import ArgumentParser, Namespace
 from prunefield.cli.options import add_items, add_store, print_json
 
 EXAMPLES = {
-    "prunefield claims": "every claim about what is stored",
-    "prunefield claims bar2023/theorem4.4": "those of one item",
-    "prunefield claims --published": "what we found, shipped with the package",
-    "prunefield claims lufkin2024 --published | grep 'not reproduced'": "one line for each claim in a pipe",
+    "prunefield claims": "every claim, checked on the results in the store",
+    "prunefield claims bar2023/theorem4.4": "the claims of one item",
+    "prunefield claims --published": "the results shipped with prunefield",
+    "prunefield claims lufkin2024 --published | grep 'not reproduced'": "in a pipe, every claim is one line",
 }
 
 

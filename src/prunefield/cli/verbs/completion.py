@@ -1,6 +1,7 @@
 """Print a script that completes commands, options and names in your shell: bash, zsh or fish.
 
-Names are those of today: run it again after you have installed a package that adds some. Completing runs no Python.
+The script lists the names that exist when it is printed: print it again after installing a package that adds some.
+Completion itself does not start Python.
 """
 
 from argparse import Action, ArgumentParser, Namespace
@@ -15,7 +16,7 @@ from prunefield.core.names import FAMILIES, list_presets, modules, read_summary
 EXAMPLES = {
     'eval "$(prunefield completion bash)"': "in ~/.bashrc",
     'eval "$(prunefield completion zsh)"': "in ~/.zshrc, after compinit",
-    "prunefield completion fish > ~/.config/fish/completions/prunefield.fish": "once",
+    "prunefield completion fish > ~/.config/fish/completions/prunefield.fish": "run once",
 }
 
 

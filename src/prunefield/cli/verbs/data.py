@@ -1,8 +1,9 @@
-"""List, fetch, verify or sample data sets, with their shape, classes, size, licence and location.
+"""List, fetch, verify or sample data sets; the list has their shape, classes, size, licence and state.
 
-`data get NAME` fetches the official files and converts them once; `--from PATH` uses files that you already have. They
-are stored in the folder PRUNEFIELD_DATA, or in your cache folder. `data draw NAME` writes examples of any task, such as
-`clone,of=cifar10`, to one file, for the task `npz` or for other programs.
+`data get NAME` fetches the official files and converts them once; `--from PATH` uses files that you already have. The
+converted files are stored in the folder that the environment variable PRUNEFIELD_DATA names, or in your cache folder.
+`data draw NAME` writes examples of any task, such as `clone,of=cifar10`, to one file, for the task `npz` or for other
+programs.
 """
 
 import sys
@@ -16,11 +17,12 @@ from prunefield.cli.options import add_json, print_json
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.names import modules, read_summary
 from prunefield.core.progress import Tell, track_progress
+from prunefield.core.terminal import count_things
 
 EXAMPLES = {
-    "prunefield data list": "all data sets, and which are installed",
-    "prunefield data get cifar10": "fetch, check and convert one",
-    "prunefield data get fashion-mnist --from /usr/share/datasets/fashion-mnist": "use files that you have",
+    "prunefield data list": "all data sets, and which of them are here",
+    "prunefield data get cifar10": "fetch, check and convert a data set",
+    "prunefield data get fashion-mnist --from /usr/share/datasets/fashion-mnist": "convert files that you already have",
     "prunefield data draw ising --train 1000 --out spins.npz": "write examples of a task to a file",
 }
 
@@ -28,7 +30,11 @@ EXAMPLES = {
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("action", metavar="|".join(ACTIONS), help="the action")
     parser.add_argument(
-        "names", nargs="*", default=[], metavar="NAME", help="the data sets [default: all that are installed]"
+        "names",
+        nargs="*",
+        default=[],
+        metavar="NAME",
+        help="names of data sets [default of list: all; of verify: all that are here]",
     )
     parser.add_argument(
         "--from", dest="origin", type=Path, metavar="PATH", help="with get: your own copy of the official files"
@@ -147,7 +153,8 @@ def verify_data(args: Namespace) -> int:
             remedy = f"; get it again: prunefield data get {row['data']}" if row["problems"] else ""
             note = f" ({row['note']})" if row["note"] else ""
             print(f"{row['data']}: {', '.join(row['problems']) or 'whole'}{remedy}{note}")
-        print(f"{len(rows)} data sets checked, {sum(bool(row['problems']) for row in rows)} damaged")
+        damaged = sum(bool(row["problems"]) for row in rows)
+        print(f"{count_things(len(rows), 'data set')} checked, {damaged} damaged")
     return 1 if any(row["problems"] for row in rows) else 0
 
 

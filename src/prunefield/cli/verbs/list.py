@@ -10,7 +10,7 @@ from prunefield.core.terminal import find_width, wrap_lines
 EXAMPLES = {
     "prunefield list": "everything",
     "prunefield list items": "the figures, tables and theorems that `reproduce` takes",
-    "prunefield list networks --json": "names and what they are, for another program",
+    "prunefield list networks --json": "names and descriptions as JSON, for another program",
 }
 WORDS = {"items" if family == "papers" else family: family for family in FAMILIES}  # papers consist of items
 

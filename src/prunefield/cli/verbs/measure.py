@@ -2,8 +2,8 @@
 
 WEIGHTS is a .safetensors file, a torch state dict (read without executing anything) or a .npy array. One matrix (units,
 inputs) in it is measured, usually the first layer of a fully connected net. Kurtosis and cavity scores need --data,
-preprocessed as for the network. With --out, the values of every unit, the scores of every weight and a picture of the
-fields are written to a folder.
+preprocessed as they were for the network. With --out, the values of every unit, the scores of every weight and a
+picture of the fields are written to a folder.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EXAMPLES = {
     "prunefield measure net.safetensors --shape 1,28,28": "widths and IPR of the first layer",
     "prunefield measure net.pt --shape 3,32,32 --data cifar10 --out fields": "with kurtosis and cavity scores",
-    "prunefield measure w.npy --shape 40 --json": "for another program",
+    "prunefield measure w.npy --shape 40 --json": "the same as JSON, for another program",
 }
 
 
@@ -36,7 +36,7 @@ def add_options(parser: ArgumentParser) -> None:
         "--mask",
         type=Path,
         metavar="FILE",
-        help="a mask written by `prune`, or a .npy array [default: the non-zero weights are kept]",
+        help="a mask written by `prune`, or a .npy array [default: non-zero weights count as kept]",
     )
     add(
         "--layer",

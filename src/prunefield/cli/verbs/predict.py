@@ -1,10 +1,10 @@
 """Predict from data alone whether and where a ReLU neuron will localise, and with what certainty.
 
 DATA is a `.npy` file with inputs (n, …), a `.npz` file with inputs `x` and labels `y`, or the name of a task. The
-theory is that of lufkin2024 (Eq. 5): it looks at the stimulus properties S1 to S3, at the kurtosis and the amplifier of
-an input and at the covariances of the classes with the shortest and the longest lengthscale, and integrates the
-gradient flow from several initial weights, on the data and on resamples of them. The answer is yes or no if 95 % of the
-resamples agree. Without labels, class 0 has no correlations.
+theory is that of lufkin2024 (Eq. 5). The command tests the stimulus properties S1 to S3, estimates the kurtosis and the
+amplifier of an input and the covariances of the classes with the shortest and the longest lengthscale, and integrates
+the gradient flow from several initialisations, on the data and on resamples of them. The answer is yes or no if 95% of
+the resamples agree, otherwise undecided. Without labels, class 0 is taken to have no correlations.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 EXAMPLES = {
-    "prunefield predict data.npz": "of your own examples x and labels y",
-    "prunefield predict nlgp,g=3": "of a task",
-    "prunefield predict ising --draw ising.svg": "with a drawing",
+    "prunefield predict data.npz": "from your own examples x and labels y",
+    "prunefield predict nlgp,g=3": "from a task",
+    "prunefield predict ising --draw ising.svg": "from a task, with a drawing",
 }
 
 

@@ -1,10 +1,10 @@
 """Prune your own network: score its weights, write a mask, and report what is left.
 
 MODEL is `module:factory`: this Python code is imported and called without arguments, and must return an `nn.Module`.
-Nothing else is executed, nor is anything in a file of weights. The network is not changed. MODEL may also be a built-in
-network, optionally with another width than usual: `resnet20`, `resnet20:32`; or a saved network, that is, a file of
-weights (.safetensors, or a state dict of torch), whose linear and convolution weights are ranked by scores that do not
-run it, such as `magnitude`.
+No other code is executed, in particular none in a file of weights. The network is not changed. MODEL may also be a
+built-in network, optionally with a width other than its usual one, as in `resnet20` or `resnet20:32`; or a file of
+weights (.safetensors, or a torch state dict), whose linear and convolution weights are ranked by a score that does not
+run the network, such as `magnitude`.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -19,7 +19,7 @@ from prunefield.pruning.models import check_name, is_built_in, load_model, name_
 
 EXAMPLES = {
     "prunefield prune lenet-300-100 --density 0.05": "a built-in network, by SynFlow",
-    "prunefield prune my_nets:resnet --score snip --data cifar10 --density 0.05": "your own, on data",
+    "prunefield prune my_nets:resnet --score snip --data cifar10 --density 0.05": "your own network, scored on data",
     "prunefield prune net.safetensors --score magnitude --density 0.1 --out mask.safetensors": "a file of weights",
 }
 
@@ -43,7 +43,7 @@ def add_options(parser: ArgumentParser) -> None:
         "--classes",
         type=int,
         metavar="N",
-        help="number of classes of a built-in network [default: those of the task in --data, or 10]",
+        help="number of classes of a built-in network [default: that of the task in --data, or 10]",
     )
     add("--score", default="synflow", metavar="NAME[,KEY=VALUE…]", help=f"{scores} [default: synflow]")
     add(
@@ -60,7 +60,7 @@ def add_options(parser: ArgumentParser) -> None:
     add(
         "--sample",
         default="never",
-        help="sample the mask in proportion to its scores: never, last or every iteration [default: never]",
+        help="when to sample the mask in proportion to the scores: never, last or every (iteration) [default: never]",
     )
     add("--reduce", help="how signed scores become sampling probabilities: abs, shift, rank or positive")
     add(
@@ -73,7 +73,12 @@ def add_options(parser: ArgumentParser) -> None:
         "--floor", type=int, default=0, metavar="N", help="minimum number of weights that each layer keeps [default: 0]"
     )
     add("--start", type=Path, metavar="MASK", help="a mask to start from; what it has pruned stays pruned")
-    add("--weights", type=Path, metavar="FILE", help="file with weights of the network [default: its initial weights]")
+    add(
+        "--weights",
+        type=Path,
+        metavar="FILE",
+        help="file with the weights of the network [default: its initial weights]",
+    )
     add("--seed", type=int, default=0, help="seed of initial weights, synthetic data and sampling [default: 0]")
     add(
         "--out",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from prunefield.report.page.gaps import Collected
 
 EXAMPLES = {
-    "prunefield report": "the page of everything that is stored",
+    "prunefield report": "the page of everything in the store",
     "prunefield report lufkin2024 --scale laptop --out lufkin.html": "one paper at one scale",
 }
 

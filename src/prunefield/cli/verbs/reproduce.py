@@ -1,8 +1,8 @@
 """Reproduce figures, tables and theorems of the papers, and check their claims.
 
 Runs already in the store are not repeated, and an interrupted command continues where it stopped. The table and the
-figure of each item are written to `items/` in the store. A few claims are shown with their numbers; of many, how many
-hold, and `prunefield claims` shows them all.
+figure of each item are written to `items/` in the store. Up to 12 claims are printed with their numbers; if there are
+more, a summary is printed, and `prunefield claims` shows them all.
 """
 
 import shlex
@@ -16,19 +16,20 @@ from prunefield.cli.options import add_engine, add_items, add_store, how_to_run,
 from prunefield.cli.verbs import report
 from prunefield.core.files import default_store
 from prunefield.core.progress import track_progress
+from prunefield.core.terminal import count_things
 
 if TYPE_CHECKING:
     from prunefield.report.reproduction import Reproduction
 
 EXAMPLES = {
-    "prunefield reproduce": "everything at smoke scale, a few minutes",
-    "prunefield reproduce redman2025/fig4 --scale laptop": "one item with settings that decide its claims",
-    "prunefield reproduce --report": "and write the page",
-    "prunefield reproduce --scale paper --dry-run": "what it would take",
-    "prunefield reproduce redman2025/fig4 --from fig4.zip": "from a colleague's results, after checking them",
+    "prunefield reproduce": "everything at smoke scale, in a few minutes",
+    "prunefield reproduce redman2025/fig4 --scale laptop": "one item, at a larger scale",
+    "prunefield reproduce --report": "everything at smoke scale, and the page",
+    "prunefield reproduce --scale paper --dry-run": "what everything would take at paper scale",
+    "prunefield reproduce redman2025/fig4 --from fig4.zip": "use a colleague's results, after checking them",
 }
 FEW = 12  # claims whose ledger is printed
-PUBLISHED = {"same": "as published", "differs": "with another result than published"}
+PUBLISHED = {"same": "as published", "differs": "with a result other than the published one"}
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -74,7 +75,7 @@ def print_end(args: Namespace, found: "Reproduction", page: str | None) -> None:
     """The last screen: the claims or how many of them hold, where the files are, and what to do next."""
     from prunefield.report.screen import choose_highlights, show_summary
 
-    items = f"{len(found.entries)} item{'s' * (len(found.entries) != 1)}"
+    items = count_things(len(found.entries), "item")
     if len(found.claims) <= FEW:
         found.show()
     elif found.claims:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from prunefield.lab.study import Study
 
 EXAMPLES = {
-    "prunefield run study.toml": "execute it, or show what is stored",
-    "prunefield run study.toml --set task.g=1 --dry-run": "what a change would take",
+    "prunefield run study.toml": "execute the study, or show its stored result",
+    "prunefield run study.toml --set task.g=1 --dry-run": "what it would take with another setting",
 }
 
 

@@ -4,8 +4,8 @@ A name may be abbreviated to any unique prefix of it or of its hash. `runs table
 settings, and the values of its last record.
 
 `runs pack` writes finished runs and those that they need to one file with checksums, `runs unpack FILE` takes them into
-a store, and `runs merge STORE …` takes the runs of other stores, which are only read. Equal runs must have equal
-digests; if two differ, both are kept and reported. Of an unfinished run the furthest safe point is kept.
+a store, and `runs merge STORE …` takes in the runs of other stores, which are only read. Runs with equal settings must
+have equal digests; if two differ, both are kept and reported. Of an unfinished run, the furthest safe point is kept.
 """
 
 import sys
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from prunefield.cli.options import RUN_COLUMNS, add_store, make_run_cells, old_store, print_json, show_run_table
 from prunefield.cli.verbs._exchange import PACK, merge_runs, pack_runs, unpack_into_store
 from prunefield.core.errors import StoreError, UsageError, show_line, unknown
+from prunefield.core.terminal import count_things
 from prunefield.lab.listing import describe_runs
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 MANY = 2_000  # runs; of more, a list has few columns, so that it stays quick
 
 EXAMPLES = {
-    "prunefield runs list --kind neuron": "what there is, with settings that differ",
-    "prunefield runs show neuron-4f": "all about one run",
+    "prunefield runs list --kind neuron": "the runs of a kind, with the settings that differ",
+    "prunefield runs show neuron-4f": "everything about one run",
     "prunefield runs table --csv runs.csv": "settings and last values of all runs",
     "prunefield runs verify": "compare all files with their checksums",
     "prunefield runs remove --unfinished": "delete what was interrupted or failed",
@@ -44,7 +45,7 @@ def add_options(parser: ArgumentParser) -> None:
         nargs="*",
         default=[],
         metavar="RUN",
-        help="names of runs [default: all]; for unpack a file, for merge the stores",
+        help="names of runs [default: all]; for unpack, a file; for merge, stores",
     )
     parser.add_argument("--damaged", action="store_true", help="only runs that `verify` finds damaged")
     parser.add_argument("--unfinished", action="store_true", help="only runs that were interrupted or failed")
@@ -56,9 +57,11 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--records", action="store_true", help="with table: one row per record instead of per run")
     parser.add_argument("--csv", metavar="FILE", help="with table: write CSV to this file, or to stdout if it is -")
     parser.add_argument("--item", action="append", metavar="ITEM", help="with pack: the runs of a paper or item")
-    parser.add_argument("--scale", default="smoke", help="with pack --item: the scale [default: smoke]")
+    parser.add_argument(
+        "--scale", default="smoke", help="with pack --item: smoke, laptop, night or paper [default: smoke]"
+    )
     parser.add_argument("--study", type=Path, metavar="FILE.toml", help="with pack: the runs of a study")
-    parser.add_argument("--out", type=Path, metavar="FILE", help=f"with pack: the file to write [default: {PACK}]")
+    parser.add_argument("--out", type=Path, metavar="FILE", help=f"with pack: output file [default: {PACK}]")
     parser.add_argument("--parquet", type=Path, metavar="FILE", help="with table: write Parquet to this file")
     add_store(parser)
 
@@ -136,18 +139,22 @@ def print_table(args: Namespace, folders: "list[RunFolder]") -> int:
         from prunefield.lab.exports import encode_parquet
 
         write_whole(args.parquet, encode_parquet(found), chosen_by="--parquet")
-        print(f"{args.parquet}: {len(found):,} rows, {found.shape[1]} columns", file=sys.stderr if args.json else None)
+        print(f"{args.parquet}: {_show_size(found)}", file=sys.stderr if args.json else None)
     if args.json:
         print_json({"runs": found.astype(object).where(found.notna(), None).to_dict("records")})
     elif args.csv == "-":
         sys.stdout.write(found.to_csv(index=False))
     elif args.csv is not None:
         write_whole(Path(args.csv), found.to_csv(index=False).encode(), chosen_by="--csv")
-        print(f"{args.csv}: {len(found):,} rows, {found.shape[1]} columns")
+        print(f"{args.csv}: {_show_size(found)}")
     elif args.parquet is None:
         varies = [key for key in found if key == "run" or found[key].map(str).nunique() > 1]
         show_table(varies, found[varies].astype(object).to_numpy().tolist())
     return 0
+
+
+def _show_size(table: Any) -> str:
+    return " and ".join(map(count_things, table.shape, ("row", "column")))
 
 
 def show_runs(args: Namespace, folders: "list[RunFolder]") -> int:
@@ -170,7 +177,7 @@ def verify_runs(args: Namespace, folders: "list[RunFolder]") -> int:
     else:
         for folder, problem in problems:
             print(show_line(f"{folder.name}: {problem}; {folder.remedy}"))
-        print(f"{len(folders)} runs checked, {len({folder.name for folder, _ in problems})} damaged")
+        print(f"{count_things(len(folders), 'run')} checked, {len({folder.name for folder, _ in problems})} damaged")
     return 1 if problems else 0
 
 

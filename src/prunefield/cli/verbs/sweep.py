@@ -8,9 +8,9 @@
     "task.g" = { low = 0.01, high = 3.0, count = 5, log = true }
     skip = "task.g > 1 and seed > 0"
 
-The settings outside of [sweep] are the same in all runs. A list or a range is one axis of a grid, and `skip` leaves
-combinations out. A table [sweep.zip] goes through lists together; [sweep.random] and [sweep.sobol] draw `count` samples
-`over` settings.
+The settings outside [sweep] are the same in all runs. A list or a range is one axis of a grid, and `skip` leaves
+combinations out. A table [sweep.zip] goes through its lists in parallel; [sweep.random] and [sweep.sobol] draw `count`
+samples `over` settings.
 
 At the end a table and a picture of all runs are written, by default to `studies/` in the store.
 """
@@ -26,7 +26,7 @@ MANY = 10_000  # runs that nobody asks for by mistake
 EXAMPLES = {
     "prunefield sweep study.toml --jobs 2": "execute all combinations",
     "prunefield sweep study.toml --engine ray,address=auto": "on a Ray cluster",
-    "prunefield sweep study.toml --set seed=0 --dry-run": "with one seed only: what it would take",
+    "prunefield sweep study.toml --set seed=0 --dry-run": "what it would take with one seed only",
     "prunefield sweep study.toml --parquet --out results": "write results/study.csv, .svg and .parquet",
 }
 
@@ -34,7 +34,10 @@ EXAMPLES = {
 def add_options(parser: ArgumentParser) -> None:
     run.add_options(parser)
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder of the table and the picture [default: studies in the store]"
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="output folder of the table and the picture [default: studies in the store]",
     )
     parser.add_argument("--parquet", action="store_true", help="write the table as Parquet as well")
     parser.add_argument("--yes", action="store_true", help=f"execute even if there are more than {MANY:,} runs")

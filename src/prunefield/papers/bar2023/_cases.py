@@ -13,7 +13,7 @@ SHAPES = ((2, 1, 1), (3, 2, 2), (4, 3, 3), (6, 4, 3))  # d, n, s
 LADDER = (10, 100, 1000)  # dimensions too large to enumerate
 CASES: dict[Scale, int] = {"smoke": 50, "laptop": 1000, "paper": 10_000}
 EXACT = 1e-10  # what counts as equal in double precision
-SMALL = ("Sizes: the lemmas hold for any; d, n, s = " + "; ".join(f"{d}, {n}, {s}" for d, n, s in SHAPES)) + (
+SMALL = ("Sizes: the lemmas are stated for any; d, n, s = " + "; ".join(f"{d}, {n}, {s}" for d, n, s in SHAPES)) + (
     " were chosen so that all dˢ sequences of draws can be summed; X and w0 are Gaussian"
 )
 

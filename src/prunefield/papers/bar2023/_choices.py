@@ -5,18 +5,18 @@ CHOICES = (
     "Tiny-ImageNet, with far fewer training steps than the paper's 62,560; each claim says how many. Sizes, seeds (8), "
     "the primary comparison of each table, the margin of ±0.5 points, the gate and the order of the runs were "
     "committed before the first run; two were changed after the gate had failed, before any comparison was read: 600 "
-    "steps instead of 400, and 2 % as primary density instead of 5 %. Smoke and laptop scale decide nothing: their "
-    "networks are in no table.",
-    "Verdicts are given for each network family by itself. Comparisons are paired: the same seed has the same initial "
+    "steps instead of 400, and 2% as primary density instead of 5%. Smoke and laptop scale decide nothing, since "
+    "their networks are in none of the tables.",
+    "Verdicts are given separately for each network family. Comparisons are paired: the same seed has the same initial "
     "weights and batches in all columns. The gate: a dense network above a stated accuracy, and SynFlow above Random "
-    "by the 95 % interval at the same density; otherwise nothing is testable. A claim is `reproduced` if the paired "
+    "by the 95% interval at the same density; otherwise nothing is testable. A claim is `reproduced` if the paired "
     "t-test shows a gain, `not reproduced` if it shows a loss or two one-sided tests show a difference within ±0.5 "
     "points; secondary comparisons are corrected by Holm's method for their declared number. Missing seeds are not "
     "extrapolated.",
     "Intervals of printed means come from the printed deviations over three seeds, as if runs were not paired; Table 3 "
     "prints none, so its interval is over cells. ResNet-20 has the width 16. The printed CIFAR-100 rows of SNIP and "
-    "GraSP (67 % at 10 %) are probably from a network twice as wide as those of SynFlow, IMP, Random and Magnitude (50 "
-    "to 58 %), so rows are compared only within a method.",
+    "GraSP (67% at 10%) are probably from a network twice as wide as those of SynFlow, IMP, Random and Magnitude (50 "
+    "to 58%), so rows are compared only within a method.",
     "Scores are computed in eval mode with a global threshold, classifier included; SNIP and GraSP use 256 examples, "
     "and SynFlow runs for 100 iterations with a new chi input in each. The paper does not say when the mask is "
     "sampled: for SynFlow it is sampled in every iteration, where the code that the paper builds on thresholds. "

@@ -64,7 +64,7 @@ class TableSetting:
     densities: tuple[float, ...]
     seeds: int
     iterations: int = 100  # of SynFlow
-    levels: int | None = None  # of IMP; none: 20 % of what remains in each, or a little less
+    levels: int | None = None  # of IMP; none: 20% of what remains in each, or a little less
     rewind: int = 0
     images: int = 10_000
     held_out: int = 10_000

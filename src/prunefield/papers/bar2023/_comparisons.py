@@ -13,7 +13,7 @@ from prunefield.papers.bar2023._night import ALPHA, DENSITIES, LEAST_CONTROLS, M
 from prunefield.papers.bar2023._printed import SEEDS as PRINTED_SEEDS
 
 OPEN = "not testable at this scale"
-LONGER = "the gain must come only with training far longer than here, or in other networks"
+LONGER = "the gain would have to appear only with far longer training than here, or in other networks"
 
 
 @dataclass(frozen=True)
@@ -69,15 +69,17 @@ class Comparison:
             f"without {cell} {least.mean:+.2f} ({least.low:+.2f} to {least.high:+.2f})"
         )
         if wins <= n / 2 or found.mean <= 0:
-            return judge(False, seen, n, "for the paper to be right, more seeds must turn these cells around")
+            return judge(
+                False, seen, n, "for the paper to be right, more seeds would have to reverse the sign in these cells"
+            )
         if found.low > 0 and (least.low > 0 or not _have_errors(gaps)):
             return judge(True, seen, n)
-        reason = "its interval includes zero" if found.low <= 0 else f"it hangs on one cell, {cell}"
+        reason = "its interval includes zero" if found.low <= 0 else f"it depends on one cell, {cell}"
         return replace(judge(False, seen, n, f"three printed seeds do not decide it: {reason}"), status=OPEN)
 
 
 def summarise_printed(gaps: Frame) -> Difference:
-    """The mean over cells with the 95 % interval that follows from the printed deviations over three seeds.
+    """The mean over cells with the 95% interval that follows from the printed deviations over three seeds.
 
     Student's t with Satterthwaite's degrees of freedom: each cell's error has 2·(3 − 1). Without printed deviations,
     the interval over cells.
@@ -127,13 +129,13 @@ def check_gate(table: Frame, family: str, density: float) -> tuple[bool, str]:
     learnt = float(dense["accuracy"].mean())
     if dense.empty or len(control.gaps) < 2:
         gaps = ", ".join(f"{gap:+.2f}" for gap in control.gaps)
-        return False, f"gate undecided: dense {learnt:.2f} %, SynFlow − Random {gaps or 'not known yet'}"
+        return False, f"gate undecided: dense {learnt:.2f}%, SynFlow − Random {gaps or 'not known yet'}"
     found = compare_pairs([0.0] * len(control.gaps), control.gaps)
     good = (numbers(dense, "accuracy") >= numbers(dense, "least")).all() and found.low > 0
     enough = len(control.gaps) >= min(LEAST_CONTROLS, control.planned)
     least, state = float(dense["least"].min()), "undecided" if not enough else "passed" if good else "not passed"
     text = (
-        f"gate {state}: dense {learnt:.2f} % (at least {least:g}), SynFlow − Random "
+        f"gate {state}: dense {learnt:.2f}% (at least {least:g}), SynFlow − Random "
         f"{found.mean:+.2f} ({found.low:+.2f} to {found.high:+.2f}, n = {found.n})"
     )
     return bool(good and enough), text
@@ -146,7 +148,7 @@ def judge_runs(
     found = find_gaps(table, family, density, chosen.control, chosen.treatment)
     passed, gate = check_gate(table, family, density)
     steps = numbers(rows(table, source="here", family=family), "steps").max(initial=0)
-    each = f"{found.treatment:.2f} against {found.control:.2f} %, " if found.gaps else ""
+    each = f"{found.treatment:.2f} against {found.control:.2f}%, " if found.gaps else ""
     if len(found.gaps) > 1:
         seen = str(compare_pairs([0.0] * len(found.gaps), found.gaps)).split(", n")[0] + ")"
     else:

@@ -33,7 +33,7 @@ def _paper(data: str, task: Task, name: str, net: Network, least: float, rewind:
 VGG19, RESNET20 = Vgg(width=64), Resnet(width=16)
 TEN, HUNDRED = Cifar10(standardise="channel"), Cifar100(standardise="channel")
 TINY = TinyImagenet(standardise="channel")
-SMOKE = TableSetting(name="ResNet-8, width 4, 20 % kept", net=resnet(4, 1, 1, 1), **TOY)
+SMOKE = TableSetting(name="ResNet-8, width 4, 20% kept", net=resnet(4, 1, 1, 1), **TOY)
 SETTINGS: dict[Scale, tuple[TableSetting, ...]] = {
     "smoke": (SMOKE,),
     "night": NIGHT,

@@ -2,13 +2,13 @@
 
 The commit that added this file came before the first of these runs; `table1.py` to `table4.py` mark the primary
 comparison of each table. Sizes were chosen by what they cost and by two trainings of seed 100, which is not among the
-seeds here: with SynFlow at 5 %, 800 steps on Tiny-ImageNet gave 1.5 % (nothing to compare yet), 600 on CIFAR-10 46 %.
-The gate of the dense network was set before one was trained: on CIFAR-10 half way from chance to the 91 % that such a
-network reaches in full training. With the 400 steps that were declared first, the first dense network had 48.1 % and
+seeds here: with SynFlow at 5%, 800 steps on Tiny-ImageNet gave 1.5% (nothing to compare yet), 600 on CIFAR-10 46%.
+The gate of the dense network was set before one was trained: on CIFAR-10 half way from chance to the 91% that such a
+network reaches in full training. With the 400 steps that were declared first, the first dense network had 48.1% and
 did not pass; the steps, not the gate, were then changed to 600. By then one pruned network had been trained (Random,
-43.4 %), so that no difference between two columns was known. With 600 steps the first seed of the positive control
-failed at 5 % (SynFlow 43.3 %, Random 45.2 %), so the primary density of Tables 1, 2 and 4 was changed from 5 to 2 %,
-where the paper prints Random at chance. One sampled mask (5 %, seed 0: 43.6 %) had just been trained when that was
+43.4%), so that no difference between two columns was known. With 600 steps the first seed of the positive control
+failed at 5% (SynFlow 43.3%, Random 45.2%), so the primary density of Tables 1, 2 and 4 was changed from 5 to 2%,
+where the paper prints Random at chance. One sampled mask (5%, seed 0: 43.6%) had just been trained when that was
 written; its accuracy was read afterwards.
 """
 

@@ -34,7 +34,7 @@ def draw_differences(axes: Axes, names: Sequence[str], printed: Iterable[Any], o
             if len(values) >= ENOUGH:
                 axes.plot([mean.low, mean.high], [height] * 2, color=colour, linewidth=1)
     axes.plot([], [], "o", color=BLACK, fillstyle="none", markersize=3, label="each seed (large: mean)")
-    axes.plot([], [], color=BLACK, linewidth=1, label=f"95 % interval, from {ENOUGH} seeds on")
+    axes.plot([], [], color=BLACK, linewidth=1, label=f"95% interval, from {ENOUGH} seeds on")
     axes.axvspan(-MARGIN, MARGIN, color=GREY, alpha=0.15, linewidth=0, label=f"±{MARGIN:g} points: no effect")
     axes.axvline(0, color=BLACK, linewidth=0.8)
     axes.set_yticks(range(len(names)), names)
@@ -44,8 +44,8 @@ def draw_differences(axes: Axes, names: Sequence[str], printed: Iterable[Any], o
 
 def name_cell(data: str, net: str, density: float) -> str:
     """
-    >>> name_cell("leaves", "ResNet-8, width 4, 20 % kept", 0.02)
-    'leaves, ResNet-8, width 4, 20 % kept for 2%'
+    >>> name_cell("leaves", "ResNet-8, width 4, 20% kept", 0.02)
+    'leaves, ResNet-8, width 4, 20% kept for 2%'
     """
     return f"{data}, {net} for {density:.0%}" if net.endswith(KEPT) else f"{data}, {net}, {density:.0%}"
 
@@ -96,8 +96,8 @@ def _shorten(data: str, net: str, density: float) -> tuple[str, str, str]:
 
     >>> _shorten("leaves", "ResNet-8, width 4", 0.05)
     ('leaves', 'ResNet-8 ×4', '5%')
-    >>> _shorten("leaves", "ResNet-8, width 4, 20 % kept", 0.05)
-    ('leaves', 'ResNet-8 ×4', '20 % for 5%')
+    >>> _shorten("leaves", "ResNet-8, width 4, 20% kept", 0.05)
+    ('leaves', 'ResNet-8 ×4', '20% for 5%')
     """
     name, _, kept = net.rpartition(", ") if net.endswith(KEPT) else (net, "", "")
     shown = f"{kept.removesuffix(' kept')} for {density:.0%}" if kept else f"{density:.0%}"

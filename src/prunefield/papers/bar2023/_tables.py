@@ -62,7 +62,7 @@ class Table(Item):
             Claim(
                 f"{pair.name}, in the printed numbers ({family})",
                 cls.where,
-                "better in most cells; a mean above zero by its 95 % interval, whichever cell is left out",
+                "better in most cells; the 95% interval of the mean lies above zero, whichever cell is left out",
                 partial(pair.judge_printed, family=family),
                 lambda table: table.replace({"column": swapped}),
             )
@@ -74,7 +74,7 @@ class Table(Item):
             Claim(
                 f"{pair.name}, here at {density:.0%} ({family})",
                 "not in the paper" if pair.own else cls.where,
-                f"a mean difference over seeds above zero (primary comparison), not one within ±{MARGIN:g} points"
+                f"a mean difference over seeds above zero (primary comparison), rather than within ±{MARGIN:g} points"
                 if pair.is_primary(density)
                 else "a mean difference over seeds above zero, corrected for the number of comparisons",
                 partial(judge_runs, comparisons=cls.comparisons, chosen=pair, family=family, density=density),

@@ -83,14 +83,14 @@ class Fig1(Item):
     size = (10, 4)
     scales = ("smoke", "laptop", "night", "paper")
     open_choices = (
-        "The paper does not state the layers and densities of Fig. 1; here: all layers together, density 5 %. "
+        "The paper does not state the layers and densities of Fig. 1; here: all layers together, density 5%. "
         "Weights of different layers have different standard deviations, so a mask that prefers some layers prefers "
         "large weights; `bias` is the mean |w0| of kept weights relative to that of all weights, `within` relative "
         "to that of their own layers.",
         "VGG-19 at paper scale; at laptop scale VGG with one layer per stage, width 16, on 4,000 images of CIFAR-10, "
-        "IMP with 5 levels of 4 epochs, which is too short to be IMP: the less a network is trained, the more it keeps "
-        "its initial weights. Night scale has the paper's 14 levels of 160 epochs, in VGG with four layers on 5,000 "
-        "images of 16 × 16 pixels. Two seeds.",
+        "IMP with 5 levels of 4 epochs, which is too short to count as IMP: the less a network is trained, the "
+        "closer its weights stay to their initial values. Night scale has the paper's 14 levels of 160 epochs, in "
+        "VGG with four layers on 5,000 images of 16 × 16 pixels. Two seeds.",
         "SynFlow's scores are those of the network before pruning. The mask is sampled in every iteration or only in "
         "the last; the paper does not say which.",
     )

@@ -28,7 +28,7 @@ ADAM = {
 
 
 def find_tickets(scale: Scale) -> Tickets:
-    """Each level removes 20 % of the hidden layers and 10 % of the head."""
+    """Each level removes 20% of the hidden layers and 10% of the head."""
     if scale == "smoke":
         task = Leaves(side=8, count=10, margin=3, largest=4, categories=4)
         net, levels, epochs = Lenet(width=30), 8, 4
@@ -59,11 +59,11 @@ class Fig2(Item):
     open_choices = (
         "The paper states neither how LeNet-300-100 is trained nor how much each level removes. The settings are "
         "taken from earlier public code of its first author: Adam, learning rate 0.0012, batches of 60, 40 epochs, "
-        "20 % of each hidden layer "
-        "and 10 % of the head in each level, no rewinding; after 20 levels this leaves the 1.2 % of the caption.",
+        "20% of each hidden layer "
+        "and 10% of the head in each level, no rewinding; after 20 levels this leaves the 1.2% of the caption.",
         "Night scale is full size: 20 levels of 40 epochs, 10,000 masks, one seed, about 50 minutes of one core. Smoke "
         "and laptop scale: a small net, leaves, 8 levels.",
-        "'Extremely high' means: above 99.9 % of the shuffled masks in every layer.",
+        "'Extremely high' means: above 99.9% of the shuffled masks in every layer.",
     )
 
     scales = ("smoke", "night")
@@ -90,7 +90,7 @@ class Fig2(Item):
     @claim(
         "The ticket's norm is extremely high compared to random masks, in each layer",
         at="Fig. 2b, Sec. 8",
-        expect="above 99.9 % of 10,000 shuffled masks",
+        expect="above 99.9% of 10,000 shuffled masks",
         null=shuffle_masks,
         decided_at="night",
     )
@@ -98,7 +98,7 @@ class Fig2(Item):
         last = find_last(table)
         worst = last["below"].min()
         each = ", ".join(f"{row.layer} {row.norm:.2f} against {row.expected:.2f}" for row in last.itertuples())
-        seen = f"above {100 * worst:.2f} % of shuffled masks in the weakest layer; {each}"
+        seen = f"above {100 * worst:.2f}% of shuffled masks in the weakest layer; {each}"
         return judge(worst > 0.999, seen, len(last))
 
     @claim(
@@ -111,20 +111,20 @@ class Fig2(Item):
     def high_at_all_densities(table: Frame) -> Verdict:
         ratios = (table["norm"] / table["expected"])[table["level"] > 0]
         share = (ratios > 1).mean()
-        seen = f"above the expected norm in {100 * share:.0f} % of levels and layers; smallest ratio {ratios.min():.3f}"
+        seen = f"above the expected norm in {100 * share:.0f}% of levels and layers; smallest ratio {ratios.min():.3f}"
         return judge(share == 1, seen, len(ratios))
 
     @claim(
-        "The last ticket has a density of 1.2 %",
+        "The last ticket has a density of 1.2%",
         at="Fig. 2b",
-        expect="1.2 %, as rounded",
+        expect="1.2%, as rounded",
         null=lambda table: table.assign(kept=(0.8 * table["kept"]).astype(int)),  # one level more
         decided_at="night",
     )
     def density(table: Frame) -> Verdict:
         last = find_last(table)
         found = last["kept"].sum() / last["weights"].sum()
-        seen = f"density {100 * found:.3f} % after {table['level'].max()} levels"
+        seen = f"density {100 * found:.3f}% after {table['level'].max()} levels"
         return judge(0.0119 < found < 0.0121, seen, len(last))
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:

@@ -62,7 +62,7 @@ class Lemma4_1(Item):
     @claim(
         "The error is (1/s)(Σ_k ‖X_(k)‖|w0_k|)² − (1/s)‖Xᵀw0‖",
         at="Lemma 4.1",
-        expect="equal to the exact error, so never 12 where it is 0, and never negative",
+        expect="equal to the exact error; in particular, never 12 where that is 0, and never negative",
         null=drop_square,
     )
     def equal_for_made_inputs(table: Frame) -> Verdict:

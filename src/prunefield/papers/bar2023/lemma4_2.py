@@ -43,7 +43,7 @@ def compare_bounds(run: Enumeration, result: Result) -> list[Row]:
 def judge_failures(broken: int, unfixed: int, observed: str, n: int) -> Verdict:
     """The verdict, from how often the printed and the corrected bound are violated."""
     note = (
-        "the proof takes (Σ a_k)² ≤ Σ a_k² for a_k ≥ 0; the exact error is (c_n/s)(‖w0‖₁² − ‖w0‖²), and the printed "
+        "the proof assumes (Σ a_k)² ≤ Σ a_k² for a_k ≥ 0; the exact error is (c_n/s)(‖w0‖₁² − ‖w0‖²), and the printed "
         "bound holds iff ‖w0‖₁²/‖w0‖² ≤ 1 + 1/c_n: always for d ≤ 2"
     )
     return judge(broken == 0, observed, n, note if broken else "", corrected=unfixed == 0)
@@ -55,7 +55,7 @@ class Lemma4_2(Item):
     title = "Lemma 4.2: the error at initialisation, Gaussian inputs"
     size = (9, 3.6)
     open_choices = (
-        "Weights: the lemma is for any; w0 ~ N(0, I) with n = 1 and 128, and equal weights, were chosen.",
+        "Weights: the lemma is stated for any; w0 ~ N(0, I) with n = 1 and 128, and equal weights, were chosen.",
         "The error for random weights is the closed form, which enumeration and quadrature confirm for equal weights.",
     )
 
@@ -91,13 +91,13 @@ class Lemma4_2(Item):
         return judge_failures(broken, unfixed, "; ".join(parts), len(made))
 
     @claim(
-        "The bound also holds for random weights, in every dimension", at="Lemma 4.2", expect="0 % failures", null=swap
+        "The bound also holds for random weights, in every dimension", at="Lemma 4.2", expect="0% failures", null=swap
     )
     def holds_for_random_weights(table: Frame) -> Verdict:
         drawn, parts = rows(table, source="draws"), []
         for n, group in drawn.groupby("examples"):
             rates = "/".join(f"{100 * rate:.0f}" for rate in group["failures"] / group["draws"])
-            parts.append(f"{rates} % of draws at n={n}")
+            parts.append(f"{rates}% of draws at n={n}")
         dimensions = "/".join(str(d) for d in sorted(drawn["dimension"].unique()))
         ratio = rows(drawn, dimension=100, examples=128)["ratio"][0]
         seen = f"fails in {', '.join(parts)} for d={dimensions}; at d=100 the error is {ratio:.0f} × the printed bound"

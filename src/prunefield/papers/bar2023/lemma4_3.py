@@ -49,7 +49,7 @@ class Lemma4_3(Item):
     def holds(table: Frame) -> Verdict:
         drawn = rows(table, made=False)
         broken, share = (drawn["exact"] > drawn["bound"] * (1 + EXACT)).sum(), (drawn["exact"] / drawn["bound"]).max()
-        seen = f"violated in {broken} of {len(drawn)} cases; the error is at most {share:.4f} of the bound"
+        seen = f"violated in {broken} of {len(drawn)} cases; the error is at most {share:.4f} times the bound"
         return judge(broken == 0, seen, len(drawn))
 
     @claim(

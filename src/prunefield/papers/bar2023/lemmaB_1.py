@@ -45,7 +45,7 @@ class LemmaB_1(Item):
         made, drawn = (rows(table, made=made)["mean_gap"].max() for made in (True, False))
         cases = rows(table, made=True)
         seen = f"w0 = (1, 0), w⋆ = (1, 1), X = I: the mean is off by {made:.0%} for s = 1 to {cases['kept'].max()}"
-        note = "only if p0_k > 0 wherever ‖X_(k)‖w⋆_k ≠ 0; other features are lost"
+        note = "true only if p0_k > 0 wherever ‖X_(k)‖w⋆_k ≠ 0; other features are lost"
         holds = made < EXACT
         return judge(holds, seen, len(cases), "" if holds else note, corrected=drawn < EXACT)
 

@@ -41,7 +41,7 @@ class Section5(Item):
         return table.assign(sketched=0.4, drawn=0.5, hard=0.6, even=1 - table["density"])
 
     @claim(
-        "With the input ‖X_(i)‖, SynFlow's scores are proportional to p0, so that Section 4 applies to it",
+        "With the input ‖X_(i)‖, SynFlow's scores are proportional to p0, so that Section 4 applies to SynFlow",
         at="Section 5, Eq. 4",
         expect="equal",
         null=lambda table: table.assign(norms_gap=table["ones_gap"], norms_excess=table["ones_excess"]),
@@ -68,9 +68,9 @@ class Section5(Item):
             f"{chi.median():.5f} with χ, {ones.median():.5f} with ones"
         )
         note = (
-            f"on average over X at n = {n} the error is 1 with ones, {norm_constant(n):.4f} with the norms of X "
-            f"itself, {fresh_constant(n):.4f} with those of other inputs, times (‖w‖₁² − ‖w‖²)/s: new χ inputs "
-            "only add noise"
+            f"in units of (‖w‖₁² − ‖w‖²)/s, the mean error over X at n = {n} is 1 with ones, {norm_constant(n):.4f} "
+            f"with the norms of X itself and {fresh_constant(n):.4f} with those of other inputs: new χ inputs only add "
+            "noise"
         )
         return judge(wins > 0.5 * len(table), seen, len(table), note)
 

@@ -24,7 +24,7 @@ class Section6(Item):
         "d = 1000, n = 128, w ~ N(0, I), Gaussian labels; the scores are those of `snip` in this package on a linear "
         "layer.",
         "Sparse data: for each feature one example, chosen uniformly, has a Gaussian entry, all others zero.",
-        "The need for sparse data is tested as: dense data gives an error at least 5 % above the optimum.",
+        "The need for sparse data is tested as: dense data gives an error at least 5% above the optimum.",
     )
 
     def runs(self, scale: Scale) -> list[Run]:
@@ -70,11 +70,12 @@ class Section6(Item):
             f"the printed sum is off by up to {printed:.2f} of the largest score and negative for "
             f"{table['snip_negative'].mean():.0%} of weights; with |·| around it {right:.0e}"
         )
-        good, note = printed < EXACT, "the loss must read |x_iᵀ(w⊙m) − y_i|, and the absolute value enclose the sum"
+        good = printed < EXACT
+        note = "the loss must read |x_iᵀ(w⊙m) − y_i|, and the absolute value must enclose the sum"
         return judge(good, seen, len(table), "" if good else note, corrected=right < EXACT)
 
     @claim(
-        "So SNIP should be applied with sparse data",
+        "SNIP should therefore be applied with sparse data",
         at="Section 6",
         expect="dense data is not optimal",
         null=lambda table: rows(table, data="single").assign(data="dense"),

@@ -6,7 +6,7 @@ from prunefield.papers.bar2023._night import DENSITIES
 from prunefield.papers.bar2023._tables import Table
 
 WHICH = "Which weights are kept matters, not only how many in each layer"
-MODES = "Batch normalisation by running statistics is better than by the batch"
+MODES = "Batch normalisation with running statistics is better than with batch statistics"
 
 
 class Table1(Table):
@@ -26,7 +26,7 @@ class Table1(Table):
     comparisons = (
         Comparison("SynFlow", "SynFlow + rand", "A random mask improves SynFlow", primary=True, densities=DENSITIES),
         Comparison("SynFlow", "SynFlow + chi", "The chi input improves SynFlow in most cases"),
-        Comparison("SynFlow", "SynFlow + rand + chi", "Together, both improve SynFlow"),
+        Comparison("SynFlow", "SynFlow + rand + chi", "Both together improve SynFlow"),
         Comparison("SynFlow + rand", "SynFlow + rand + chi", "The chi input improves the random mask"),
         Comparison("SNIP + normal", "SNIP + normal + rand", "A random mask improves SNIP"),
         Comparison("SNIP + normal", "SNIP + sparse", "Sparse data improves SNIP in most cases"),

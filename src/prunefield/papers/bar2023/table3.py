@@ -26,7 +26,7 @@ class Table3(Table):
     )
     comparisons = (
         Comparison(
-            "SynFlow", "SynFlow + rand", "Randomising the mask gains around 1 %", primary=True,
+            "SynFlow", "SynFlow + rand", "Randomising the mask gains around 1%", primary=True,
             densities=TINY_DENSITIES,
         ),
     )  # fmt: skip

@@ -20,6 +20,6 @@ class Table4(Table):
         Comparison("SNIP + normal", "SNIP (supervised)", "Labels are better than naive random data"),
         Comparison(
             "SNIP (supervised, train mode)", "SNIP (supervised)",
-            "Batch normalisation by running statistics is better than by the batch", own=True,
+            "Batch normalisation with running statistics is better than with batch statistics", own=True,
         ),
     )  # fmt: skip

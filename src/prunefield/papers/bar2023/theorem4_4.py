@@ -33,10 +33,10 @@ def tabulate_errors(run: Run, result: Result) -> list[Row]:
 
 
 def list_rates(table: Frame, name: str) -> str:
-    """Percentages of draws by dimension, one for each distance: "d=10: 4/30/52/78 %"."""
+    """Percentages of draws by dimension, one for each distance: "d=10: 4/30/52/78%"."""
     rates = 100 * table[name] / table["draws"]
     parts = (
-        f"d={d:.0f}: {'/'.join(f'{rate:.0f}' for rate in rates[group.index])} %"
+        f"d={d:.0f}: {'/'.join(f'{rate:.0f}' for rate in rates[group.index])}%"
         for d, group in table.sort_values("tau").groupby("dimension")
     )
     return ", ".join(parts)
@@ -62,7 +62,8 @@ class Theorem4_4(Item):
     title = "Theorem 4.4: the error of a mask made from w0 and applied to w⋆"
     size = (13, 4.2)
     open_choices = (
-        "Weights: the theorem is for any; w0 ~ N(0, I), w⋆ = w0 + τ·N(0, I), n = 128, and hand-made pairs were chosen.",
+        "Weights: the theorem is stated for any; w0 ~ N(0, I), w⋆ = w0 + τ·N(0, I), n = 128, and hand-made pairs "
+        "were chosen.",
         "Inputs: as in the proof, the mask is made from the X on which the error is measured; the statement is silent.",
         "Weights with w0_k = 0, for which the mask is biased, are excluded by the proof but not by the statement.",
     )
@@ -120,7 +121,7 @@ class Theorem4_4(Item):
     @claim(
         "The bound also holds for random weights of any dimension, however far they move",
         at="Theorem 4.4",
-        expect="0 % failures",
+        expect="0% failures",
         null=swap,
     )
     def holds_for_random_weights(table: Frame) -> Verdict:
@@ -137,7 +138,7 @@ class Theorem4_4(Item):
         start = rows(table, source="draws", tau=0.0)
         failures, n = start[["printed_failures", "draws"]].sum()
         largest = start["printed_ratio_max"].max()
-        seen = f"{failures:.0f} failures in {n:.0f} draws; the error is at most {largest:.3f} of the bound"
+        seen = f"{failures:.0f} failures in {n:.0f} draws; the error is at most {largest:.3f} times the bound"
         return judge(failures == 0, seen, n)
 
     @claim(

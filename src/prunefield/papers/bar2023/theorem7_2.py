@@ -78,7 +78,7 @@ class Theorem7_2(Item):
     def holds(table: Frame) -> Verdict:
         smooth = rows(table, activation="tanh")
         broken, share = (smooth["exact"] > smooth["printed"]).sum(), (smooth["exact"] / smooth["printed"]).max()
-        seen = f"violated at {broken} of {len(smooth)} recorded times; the error is at most {share:.0e} of the bound"
+        seen = f"violated at {broken} of {len(smooth)} recorded times; the error is at most {share:.0e} times the bound"
         return judge(broken == 0, seen, len(smooth))
 
     @claim(

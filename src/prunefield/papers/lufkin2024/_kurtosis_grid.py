@@ -155,7 +155,7 @@ def report_rest(table: Frame, size: int) -> str:
     fields = rows(table, source="simulated", size=size)
     fields = fields[fields["ipr"] * size >= LOCAL]
     still = (fields["ipr"] / fields["ipr_half"] - 1).abs() <= 0.05
-    return f"{still.sum()} of {len(still)} local fields have the IPR of half the time, within 5 %."
+    return f"{still.sum()} of {len(still)} local fields have kept the IPR that they had at half the time, within 5%."
 
 
 def shuffle(table: Frame) -> Frame:

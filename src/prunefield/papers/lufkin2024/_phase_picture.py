@@ -51,7 +51,7 @@ def draw_diagram(
     bar = top.colorbar(
         ScalarMappable(SCALE, SEQUENCE), ax=axes, label="width of the field, 1/IPR, as a share of all sites"
     )
-    bar.ax.set_yticks((0.02, 0.05, 0.1, 0.2, 0.5, 1), ("2 %", "5 %", "10 %", "20 %", "50 %", "100 %"))
+    bar.ax.set_yticks((0.02, 0.05, 0.1, 0.2, 0.5, 1), ("2%", "5%", "10%", "20%", "50%", "100%"))
     bar.ax.minorticks_off()
     _draw_fields(below, results)
 

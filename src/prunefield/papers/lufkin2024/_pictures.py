@@ -14,8 +14,8 @@ from prunefield.runs import Record
 from prunefield.theory.amplifier import SLOPE
 
 WHY_PEAKS_DIFFER = (
-    "batches are noisy and Eq. 5 is not: a simulated field may end at another site or with another sign than an "
-    "integrated one (section4.2)"
+    "batches are noisy and Eq. 5 is not: a simulated field may end at a different site or with a different sign "
+    "from an integrated one (section4.2)"
 )
 
 

@@ -1,7 +1,7 @@
 """The fields of many units: what `lufkin2024/fig1`, `fig6` and `fig7` share.
 
 The units of one network differ, so where the paper makes a statement about all of them, more than expected by chance
-must satisfy it (a one-sided sign test at 5 %).
+must satisfy it (a one-sided sign test at 5%).
 """
 
 from collections.abc import Iterator, Mapping
@@ -99,14 +99,14 @@ def show_median_range(values: np.ndarray) -> str:
 
 
 def judge_signs(good: np.ndarray, observed: str, note: str = "") -> Verdict:
-    """Reproduced if a one-sided sign test over the units is significant at 5 %."""
+    """Reproduced if a one-sided sign test over the units is significant at 5%."""
     chance = binomtest(int(good.sum()), len(good), alternative="greater").pvalue
     seen = f"{observed}: {good.sum()} of {len(good)} units (sign test: p = {chance:.2g})"
     return judge(chance < LEVEL, seen, len(good), note)
 
 
 def judge_ranks(first: np.ndarray, second: np.ndarray, observed: str) -> Verdict:
-    """Reproduced if the first values are larger than the second ones by a one-sided rank test at 5 %."""
+    """Reproduced if the first values are larger than the second ones by a one-sided rank test at 5%."""
     chance = float(mannwhitneyu(first, second, alternative="greater").pvalue)
     return judge(chance < LEVEL, f"{observed} (rank test: p = {chance:.2g})", len(first) + len(second))
 

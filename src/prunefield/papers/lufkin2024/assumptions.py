@@ -21,7 +21,7 @@ TASKS: tuple[Discrimination, ...] = (
     *(Kur(k=k) for k in (4.5, 5.0, 6.0, 8.0, 10.0, 30.0, 100.0)),
 )
 EXACT, CLOSE, DISTANCES = 1e-3, 0.1, (1, 2, 3)
-WHY = "For finite g the last digits of x near ±1 still tell the Gaussian field; on the hypercube they do not."
+WHY = "For finite g the last digits of x near ±1 still reveal the Gaussian field; on the hypercube they do not."
 
 
 def describe_pairs(run: Conditioning, result: Result) -> Iterator[dict[str, Any]]:
@@ -43,8 +43,8 @@ class Assumptions(Item):
     title = "Assumptions A1 and A2, pixel by pixel"
     size = (9, 3.8)
     open_choices = (
-        "A1 for pairs of pixels: the share of the variance of E[Y | X] that the line has not; A2 for the variance: the "
-        "standard deviation of Var[Y | X = x] over x, divided by its mean. Both are 0 where the assumption holds",
+        "A1 for pairs of pixels: the share of the variance of E[Y | X] that is not linear in X; A2 for the variance: "
+        "the standard deviation of Var[Y | X = x] over x, divided by its mean. Both are 0 where the assumption holds",
         "by quadrature for NLGP and Kur with ξ₁ = 3, by enumerating all states for 10 spins; distances of 1 to 3 sites",
         "criteria, set before anything was run: 'exactly' means gaps below 0.001, a good approximation below 0.1",
     )

@@ -86,7 +86,7 @@ class Claim3_2(Item):
     size = (10, 7)
     scales = ("smoke", "laptop", "night", "paper")
     open_choices = (
-        "'sufficiently large N': 160 sites simulated, 160 and 400 by Eq. 5, from night scale on, beside the 40 "
+        "'sufficiently large N': 160 sites simulated, 160 and 400 by Eq. 5, from night scale on, in addition to the 40 "
         "of other figures; the threshold is judged there",
         "a local field has a width 1/IPR that does not grow with N (an exponent of at most 0.1; 0.9 and more for "
         "others), which was set before these sizes were run; the width is given in units of ξ₁",
@@ -137,7 +137,7 @@ class Claim3_2(Item):
         return judge(good, f"largest mean IPR·N; {seen}", sum(map(len, parts.values())))
 
     @claim(
-        "The width of a local field does not depend on N, that of other fields is proportional to it",
+        "The width of a local field does not depend on N, whereas that of other fields is proportional to N",
         at="Claim 3.2, sufficiently large N",
         expect="width 1/IPR ∝ N⁰ below an excess kurtosis of −1 (criterion: exponent ≤ 0.1), ∝ N above +1 (≥ 0.9)",
         null=mirror,
@@ -149,8 +149,8 @@ class Claim3_2(Item):
             low, high = pairs[pairs["excess"] <= -FAR], pairs[pairs["excess"] >= FAR]
             good += [low["growth"].max() <= FIXED, high["growth"].min() >= GROWING]
             seen.append(
-                f"{name}: exponents up to {low['growth'].max():+.2f} at widths of {low['width'].min():.1f} to "
-                f"{low['width'].max():.1f} ξ₁, and from {high['growth'].min():+.2f}"
+                f"{name}: exponents up to {low['growth'].max():+.2f} below −1 (widths of {low['width'].min():.1f} to "
+                f"{low['width'].max():.1f} ξ₁), from {high['growth'].min():+.2f} above +1"
             )
             n += len(low) + len(high)
         return judge(good and all(good), "; ".join(seen) or "0 pairs of sizes", max(n, 1))

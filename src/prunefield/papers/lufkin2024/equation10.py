@@ -53,7 +53,7 @@ class Equation10(Item):
         "targets 0, 1 and 2; N = 40, rate 0.05, init_scale 0.001, batches with all translates and both signs of each "
         "example",
         "criteria, set before anything was run: those of fig3 (IPR × N ≥ 6, ≤ 3), of fig8 (a median distance of at "
-        "most a quarter of the field before it is local) and of proposition3.3 (within 10 %)",
+        "most a quarter of the field before it is local) and of proposition3.3 (within 10%)",
         "changed after a first run: the last criterion was on the height of the flat state, which fields have not "
         "reached at t = 100, and is now on the balance of drive and decay; times between records were cut from 5 to "
         "1, as fields on NLGP(3) were local at the first of them",
@@ -98,7 +98,7 @@ class Equation10(Item):
     @claim(
         "With three classes a neuron localises on NLGP(3) and not on NLGP(0.01) data, simulated and by the flow",
         at="Claim 3.2; Eq. 10",
-        expect="every IPR·N ≥ 6 and ≤ 3",
+        expect="every IPR·N ≥ 6 on NLGP(3) and ≤ 3 on NLGP(0.01)",
         null=lambda table: table.replace({"model": {BINARY: GAUSSIAN, GAUSSIAN: BINARY}}),
         decided_at="laptop",
     )
@@ -129,7 +129,8 @@ class Equation10(Item):
     @claim(
         "The covariances are summed over y = 1, …, K",
         at="Eq. 10",
-        expect="that sum balances the drive where fields keep their size (no class K here; criterion: within 10 %)",
+        expect="that sum balances the drive where fields keep their size (there is no class K here; criterion: "
+        "within 10%)",
         null=lambda table: table.assign(printed=2.0, balance=2.0),
         decided_at="laptop",
     )

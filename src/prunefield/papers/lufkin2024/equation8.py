@@ -60,7 +60,8 @@ class Equation8(Item):
     @claim(
         "In the limit of many sites the steady state of Eq. 5 becomes a function on [0, 1]",
         at="App. B.2, Eq. 8",
-        expect="each doubling of N changes ∫u at most a third as much as the one before, and IPR·N less than it",
+        expect="each doubling of N changes ∫u by at most a third as much as the one before, and IPR·N by less than "
+        "the one before",
         null=leave_unscaled,
     )
     def has_a_limit(table: Frame) -> Verdict:
@@ -80,13 +81,14 @@ class Equation8(Item):
     @claim(
         "Steady states solve φ(σ₁⋆w/√⟨σ₁⋆w, w⟩) = ½(σ₀ + σ₁)⋆w",
         at="App. B.2, Eq. 8",
-        expect=f"largest difference of the two sides at most {SOLVED:.0e}",
+        expect=f"largest difference between the two sides at most {SOLVED:.0e}",
         null=spoil_all,
     )
     def holds_as_printed(table: Frame) -> Verdict:
         half, whole, doubled = (float(table[name].max()) for name in ("half", "whole", "doubled"))
         observed = (
-            f"differ by {half:.2g} with the factor ½, by {whole:.1g} without it, and by {doubled:.1g} with it at 2w"
+            f"the two sides differ by {half:.2g} with the factor ½, by {whole:.1g} without it, and by {doubled:.1g} "
+            "with it at 2w"
         )
         holds = half <= SOLVED
         note = "" if holds else "without the factor ½, as in Eq. 5; with it, solutions are exactly twice as large"

@@ -168,7 +168,7 @@ class Fig2(Item):
         row = rows(table, model="Ising", quantity="correlation", label=1, at=1).iloc[0]
         size, error = math.tanh(1.2), max(row["error"], 1e-12)
         positive, negative = (abs(row["seen"] - sign * size) / error <= BOUND for sign in (1, -1))
-        seen = f"neighbours at J = 1.2: {row['seen']:+.4f} ± {error:.4f}, against ±tanh J = ±{size:.4f}"
+        seen = f"correlation of neighbours at J = 1.2: {row['seen']:+.4f} ± {error:.4f}, against ±tanh J = ±{size:.4f}"
         note = "With the printed sign a larger J would make neighbours differ; exp(+J Σ xᵢxᵢ₊₁) is meant."
         return judge(negative, seen, 1, note if positive else "", corrected=positive)
 

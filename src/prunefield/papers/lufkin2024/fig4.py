@@ -109,9 +109,8 @@ class Fig4(Item):
         "times the printed one",
         "chosen after numbers had been seen: that rule was extended from the fit errors to IPR and constant after "
         "both had failed at smoke scale; the claims were split by panel after a first look; the intercept was added "
-        "after the fit "
-        "without it had missed the limit on the shell (5.8 % for 5.6 %); until then 8 initialisations had shared one "
-        "data stream and were counted as 8. The limits were not changed",
+        "after the fit without it had missed the limit on the shell (5.8% instead of 5.6%); until then 8 "
+        "initialisations had shared one data stream and were counted as 8. The limits were not changed",
     )
 
     def runs(self, scale: Scale) -> list[Run]:
@@ -153,7 +152,7 @@ class Fig4(Item):
     @claim(
         "A sinusoid with an intercept fits the final field on {model} data with a small relative error",
         at="§4.3; Fig. 4 {panel}",
-        expect="{printed} % of the ℓ2 norm (criterion: a median of at most 1.5 times that)",
+        expect="{printed}% of the ℓ2 norm (criterion: a median of at most 1.5 times that)",
         null=replace_by_ising_fields,
         decided_at="laptop",
         each=[
@@ -166,7 +165,7 @@ class Fig4(Item):
         fields = rows(table, model=model, source="simulated")
         seen = (
             f"with an intercept {summarise(fields['shifted_error'])}; without {summarise(fields['error'])}; "
-            f"rate/batch {fields['noise'].iloc[0]:g} × theirs"
+            f"rate/batch = {fields['noise'].iloc[0]:g} × the authors'"
         )
         limit = ALLOWED * fields["printed_error"].iloc[0]
         return judge(fields["shifted_error"].median() <= limit, seen, len(fields))
@@ -174,7 +173,7 @@ class Fig4(Item):
     @claim(
         "On the shell and the extreme distribution the field becomes a constant near ±0.04",
         at="§4.3; Fig. 4 centre and right",
-        expect="−0.04 and +0.04 (criterion: within 10 % of Proposition 3.3 where the flow has converged)",
+        expect="−0.04 and +0.04 (criterion: within 10% of Proposition 3.3 where the flow has converged)",
         null=replace_by_ising_fields,
         decided_at="laptop",
     )

@@ -57,10 +57,10 @@ class Fig5(Item):
         "the grid, lengthscales, N, rate, batch and steps of the figure are not published",
         "lengthscales: (0.3, 0.7), the only stated ones that reach an IPR near 1, and (1, 2), those of the authors' "
         "most similar sweep; N = 40; the same grid on more sites is in claim3.2",
-        "batches of 50 have all translates and both signs of each example; the time is 500, two and a half times that "
-        "of the authors' sweep: starts with two peaks resolve late. At the rate of 0.2 the noise is two to three "
-        "times that of the plain batches of 1,000 at rate 0.05 to t = 200 that were run first; night scale has "
-        "batches of 200 at rate 0.1, a fifth of that noise. The criteria were not changed",
+        "batches of 50 have all translates and both signs of each example; the time is 500, two and a half times "
+        "that of the authors' sweep: initialisations with two peaks settle late. At the rate of 0.2 the noise is two "
+        "to three times that of the plain batches of 1,000 at rate 0.05 to t = 200 that were run first; night scale "
+        "has batches of 200 at rate 0.1, a fifth of that noise. The criteria were not changed",
         "the position on the x axis is the excess kurtosis in closed form; that of a sample or a truncated "
         "distribution would place Kur(k) with k < 8 elsewhere; k ≤ 4 has no position, as the kurtosis is infinite "
         "there",

@@ -64,7 +64,7 @@ class Fig6(Item):
         "an initialisation variance of 0.1 is interpreted as in the authors' code: 0.1·2/(N+K)",
         "N = 40 as in the caption; the authors' notebook has N = 100, which is added at laptop scale; night scale has "
         "N = 160 and 400 (on Kur(10) data only, to save time) and compares widths, 1/IPR, with the longer lengthscale "
-        "ξ₁ = 3; N = 400 takes 20,000 steps, since no field had formed after 5,000 (most have not after 20,000)",
+        "ξ₁ = 3; N = 400 takes 20,000 steps, since no field had formed after 5,000 (most fields have not even then)",
         "several networks see the same batches; the paper has one. Units of one network are not independent, so the "
         "p-values are only a decision rule",
         "the sign test was chosen after a first look at the networks: the 6/N of Fig. 3 in all units had been "
@@ -128,7 +128,7 @@ class Fig6(Item):
         )
         if max(parts) > 100:
             widths = ", ".join(f"{size / np.median(ipr) / 3:.2f} (N = {size})" for size, ipr in parts.items())
-            note = f"Median width 1/IPR in ξ₁ = 3 sites: {widths}. {note}"
+            note = f"Median width 1/IPR in units of ξ₁ = 3 sites: {widths}. {note}"
         seen += f" (the median must be ≥ {LOCAL:g})"
         return judge(SITES in local, seen, len(units), note, corrected=local)
 
@@ -161,7 +161,7 @@ class Fig6(Item):
         return judge_components(rows(table, network="ICA", data="Kur(3)"))
 
     @claim(
-        "For ICA the sign of the excess kurtosis is irrelevant as long as it is not zero: it localises on Kur(10) too",
+        "For ICA the sign of the excess kurtosis is irrelevant as long as it is not zero: ICA localises on Kur(10) too",
         at="§4.4",
         expect="localised; criterion: all with IPR·N ≥ 6",
         null=replace_rows({"network": "ICA", "data": "Kur(10)"}, by={"network": "ICA", "data": "NLGP(0.01)"}),

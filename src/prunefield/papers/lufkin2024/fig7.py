@@ -62,7 +62,7 @@ def judge_high(units: Frame) -> Verdict:
 
 
 def judge_shown(good: np.ndarray, shown: int, what: str) -> Verdict:
-    """Is it likely (5 % or more) that at least `shown` of four units have a property that `good` of all units have?"""
+    """Is it likely (5% or more) that at least `shown` of four units have a property that `good` of all units have?"""
     chance = float(hypergeom.sf(shown - 1, len(good), int(good.sum()), FOUR))
     first = f"{good[:FOUR].sum()} of the first {FOUR} units"
     seen = f"{what}: {first}, {good.sum()} of all {len(good)}; {shown} or more of {FOUR} random ones: P = {chance:.2f}"
@@ -94,7 +94,7 @@ class Fig7(Item):
         "whether most fields of the ReLU network are local",
         "the comparison with Gaussian data was added after the sign test had first failed",
         "the figure shows four units (in the authors' code the first four) of a network with random initial weights; "
-        "claims about what it shows hold if four random units of ours would show it with a probability of 5 % or "
+        "claims about what it shows hold if four random units of ours would show it with a probability of 5% or "
         "more. They were added after the shares of all units were known; claims about all units remain",
         "the printed excess kurtosis (3.28, −1.17) is examined in kur-kurtosis",
     )
@@ -170,7 +170,7 @@ class Fig7(Item):
     @claim(
         "Of the four units shown, {shown} {what}",
         at="Fig. 7 {row}; §4.4",
-        expect="{shown} of 4 (criterion: 4 random units of ours would show that with a probability of at least 5 %)",
+        expect="{shown} of 4 (criterion: 4 random units of ours would show that with a probability of at least 5%)",
         null=replace_rows({"data": "Kur(30)"}, by={"data": "NLGP(0.01)"}),
         decided_at="laptop",
         each=[

@@ -81,8 +81,8 @@ class Fig8(Item):
         "within a factor of 1.5, was added, and later the batches with all translates. Criteria were kept",
         "the distance is the root mean square over sites: the printed ‘ℓ2’ axis ends at 0.06, below the ℓ2 distance "
         "of two different peaks, about 0.7",
-        "'localised' means IPR·N ≥ 6; 'nearly exact' a median distance of at most a quarter of the field's own rms "
-        "(so that 97 % of its square is right); 'breaking down' a distance at least doubled",
+        "'localised' means IPR·N ≥ 6; 'nearly identical' a median distance of at most a quarter of the field's own rms "
+        "(so that 97% of its square is right); 'breaking down' a distance at least doubled",
         "smoke scale decides only whether fields localise, a rule added after other claims had failed there; for "
         "NLGP(0.01) the first initialisation is compared, as in the figure",
     )
@@ -199,7 +199,7 @@ class Fig8(Item):
         local = paths["ipr"] * paths["size"] >= LOCAL
         before, after = (paths[which].groupby("init")["rms"].max() for which in (~local, local))
         jumps = (after / before).dropna()
-        text = "largest distance once local over the largest before: " + ", ".join(f"{jump:.1f}" for jump in jumps)
+        text = "largest distance once local ÷ largest distance before: " + ", ".join(f"{jump:.1f}" for jump in jumps)
         good = len(jumps) == paths["init"].nunique() and (jumps >= 2).all()
         return judge(good, text if len(jumps) else "0 fields localise", max(1, len(jumps)))
 

@@ -112,7 +112,9 @@ class KurKurtosis(Item):
         k, exact, cut, printed = (*(numbers(law, name) for name in ("k", "excess", "cut")), law["k"].map(PRINTED))
         good, explained = ((abs(values - printed) <= ROUNDING).all() for values in (exact, cut))
         explained = explained and ((exact == math.inf) == (k <= 4)).all()
-        seen = "; ".join(f"k = {of:g}: {a:.4f}, cut at 10 {b:.3f}" for of, a, b in zip(k, exact, cut, strict=True))
+        seen = "; ".join(
+            f"k = {of:g}: {a:.4f}, truncated at 10: {b:.3f}" for of, a, b in zip(k, exact, cut, strict=True)
+        )
         samples = rows(table, source="sample", k=exponents).groupby("k")["excess"]
         scatter = "; ".join(f"k = {of:g} {found.min():.2f} to {found.max():.2f}" for of, found in samples)
         note = (

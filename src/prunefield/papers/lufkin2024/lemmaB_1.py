@@ -58,7 +58,7 @@ class LemmaB_1(Item):
         "0.003; points up to 0.12 and up to 0.012 were tried first and gave −0.96 and −1.01 for φ‴(0) of Kur(5), "
         "whose φ has "
         "a term |a|⁴",
-        "for the same reason φ‴(0) is compared to 2 %",
+        "for the same reason φ‴(0) is compared to 2%",
         "the data are those of fig3, whose flows with exact and cubic φ are reused",
     )
 
@@ -132,7 +132,8 @@ class LemmaB_1(Item):
         near = near.assign(gap=(near["phi"] - near["cubic"]).abs(), line=(near["phi"] - SLOPE * near["a"]).abs())
         worst = near.groupby("model")[["gap", "line"]].max()
         seen = "; ".join(
-            f"{model}: cubic off by {row['gap']:.4f}, the line by {row['line']:.4f}" for model, row in worst.iterrows()
+            f"{model}: the cubic is off by {row['gap']:.4f}, the line by {row['line']:.4f}"
+            for model, row in worst.iterrows()
         )
         bent = worst[worst["line"] > 1e-3]
         good = len(bent) and (bent["gap"] < bent["line"] / 2).all()

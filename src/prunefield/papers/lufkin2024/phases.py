@@ -96,8 +96,8 @@ class Phases(Item):
         "patches of 8 × 8 pixels",
         "simulated neurons: batches with all translates and both signs of each example, 3 initialisations",
         "images: grey patches of 16 × 16 pixels against every second pixel of patches twice as large, so that the task "
-        "is the paper's, with lengthscales in the ratio that Σρ² gives (its root, on the plane); `predict` on 4,000 "
-        "of each",
+        "is the paper's, with the ratio of lengthscales estimated from Σρ² (from its root, on the plane); `predict` "
+        "on 4,000 of each",
         "criteria, set before anything was run: local is IPR × N ≥ 6 and not local ≤ 3, as elsewhere; the boundary is "
         "where IPR × N falls through 4.5, and kurtosis alone decides if it moves by at most 0.5 from ratio 1.5 to 8; "
         "simulation and flow agree if 9 of 10 neurons are on the side of the flow where that is local or not; images "
@@ -147,7 +147,7 @@ class Phases(Item):
     @claim(
         "Below an excess kurtosis of −1 fields localise at every ratio of lengthscales, above +1 at none",
         at="Claim 3.2; our grid",
-        expect="IPR·N ≥ 6 and ≤ 3",
+        expect="IPR·N ≥ 6 below −1, ≤ 3 above +1",
         null=mirror,
         decided_at="laptop",
     )
@@ -164,7 +164,7 @@ class Phases(Item):
         return judge(low["ipr_n"].min() >= LOCAL and high["ipr_n"].max() <= NOISE, seen, len(low) + len(high))
 
     @claim(
-        "The kurtosis decides, not the ratio of lengthscales",
+        "Whether a field localises depends on the kurtosis, not on the ratio of lengthscales",
         at="Claim 3.2; our grid",
         expect="the boundary moves by at most 0.5 from ratio 1.5 to 8",
         null=tilt_boundary,
@@ -198,7 +198,9 @@ class Phases(Item):
                 near = flow.loc[away.idxmin(), "ipr_n"]
                 if near >= LOCAL or near <= NOISE:
                     same.append(point["ipr_n"] >= LOCAL if near >= LOCAL else point["ipr_n"] <= NOISE)
-        return judge(same and np.mean(same) >= 0.9, f"{sum(same)} of {len(same)} simulated points", max(len(same), 1))
+        return judge(
+            same and np.mean(same) >= 0.9, f"{sum(same)} of {len(same)} simulated neurons agree", max(len(same), 1)
+        )
 
     @claim(
         "Natural images lie where fields localise",

@@ -71,7 +71,7 @@ class Section4_2(Item):
         "the peak is where |w| is largest; Eq. 5 with the ½ and exact covariances, φ exact and cubic; verdicts are "
         "those of the cubic, which is the paper's",
         "a second simulation from the same initial weights on other examples shows how many matches are possible",
-        "26 of 28 counts as met unless that few matches have a probability below 5 % at that rate",
+        "26 of 28 counts as met unless so few matches would have a probability below 5% at that rate",
         "'substantially different' means 3 sites or more",
         "all claims are decided from laptop scale on: with the 8 initialisations of smoke scale, 7 of 8 and 26 of 28 "
         "cannot be distinguished; this rule was added after smoke and laptop scale had contradicted each other",
@@ -122,7 +122,7 @@ class Section4_2(Item):
     @claim(
         "On Ising data the peaks of integrated and simulated fields match exactly",
         at="§4.2, following the text",
-        expect="26 of 28 (93 %)",
+        expect="26 of 28 (93%)",
         null=compare_others,
         decided_at="laptop",
     )
@@ -133,7 +133,7 @@ class Section4_2(Item):
     @claim(
         "In the authors' sweep of NLGP data the peaks match to within one site",
         at="§4.2, following the sweep",
-        expect="26 of 28 (93 %) within ±1, 24 of them equal (the authors' files)",
+        expect="26 of 28 (93%) within ±1, 24 of them equal (the authors' files)",
         null=compare_others,
         decided_at="laptop",
     )

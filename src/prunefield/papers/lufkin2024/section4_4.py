@@ -43,7 +43,7 @@ class Section4_4(Item):
         "the ReLU networks of fig7 on Kur(30) data, all units",
         "the paper says that the second layer changes σ² in φ‴(0) = −√(2/π)(κσ⁴ − 3σ²) and gives no direction; that "
         "term falls with σ² above 3/(2κ), so larger weights should be less local. Criterion, set before anything was "
-        "run: a negative rank correlation (Spearman) of |v| and IPR × N, one-sided at 5 %",
+        "run: a negative rank correlation (Spearman) of |v| and IPR × N, one-sided at 5%",
     )
 
     def runs(self, scale: Scale) -> list[Run]:
@@ -68,7 +68,7 @@ class Section4_4(Item):
     @claim(
         "Units that are not local are those with larger second-layer weights (K = {hidden})",
         at="§4.4; Lemma B.1",
-        expect="a negative rank correlation of |v| and IPR·N (one-sided, 5 %)",
+        expect="a negative rank correlation of |v| and IPR·N (one-sided, 5%)",
         null=shuffle_outer,
         decided_at="laptop",
         each=CASES,

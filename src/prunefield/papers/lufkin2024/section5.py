@@ -58,8 +58,8 @@ class Section5(Item):
         "the paper shows no such field and gives no filter: ours is one site minus a Gaussian surround of standard "
         "deviation 2 sites with the same sum",
         "single neurons on Ising and NLGP(100) data, N = 40, to t = 500; symmetric batches of 50",
-        "a subfield is a part of the field with the other sign and at least a tenth of the peak; noise and waves have "
-        "such parts, too, so the field must also be above the IPR × N of noise. Set before anything was run",
+        "a subfield is a part of the field with the opposite sign and at least a tenth of the peak; noise and waves "
+        "have such parts, too, so the field must also be above the IPR × N of noise. Set before anything was run",
         "smoke scale trains for too short a time to decide",
     )
 
@@ -91,7 +91,7 @@ class Section5(Item):
         "Fields learnt from centre-surround filtered {data} data have subfields",
         at="§5",
         expect="subfields; criterion: more initialisations than expected by chance with IPR·N > 3 and a part of the "
-        "other sign of at least 0.1 of the peak",
+        "opposite sign of at least 0.1 of the peak",
         null=replace_rows({"filtered": True}, by={"filtered": False}),
         each=CASES,
         decided_at="laptop",
@@ -100,10 +100,10 @@ class Section5(Item):
         fields, plain = (rows(table, data=data, filtered=filtered) for filtered in (True, False))
         ipr, depth = numbers(fields, "ipr_n"), numbers(fields, "depth")
         note = (
-            f"not filtered: IPR·N {show_median_range(numbers(plain, 'ipr_n'))}, the other sign up to "
+            f"not filtered: IPR·N {show_median_range(numbers(plain, 'ipr_n'))}, the opposite sign up to "
             f"{numbers(plain, 'depth').max():.2f} of the peak"
         )
-        seen = f"IPR·N {show_median_range(ipr)}, the other sign {depth.min():.2f} to {depth.max():.2f} of the peak"
+        seen = f"IPR·N {show_median_range(ipr)}, the opposite sign {depth.min():.2f} to {depth.max():.2f} of the peak"
         return judge_signs((ipr > NOISE) & (depth >= DEEP), seen, note)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:

@@ -68,17 +68,17 @@ class Tiling(Item):
     size = (11, 6.4)
     open_choices = (
         "This item is not in the paper. §5 says that interactions between neurons seem to play no significant role in "
-        "shaping localisation; whether units share the ring is asked here.",
+        "shaping localisation; this item asks whether units divide the ring among themselves.",
         "Ising data, N = 40, couplings 0.3 and 0.7; soft committees of 2 and 4 ReLU units without biases, second layer "
         "1/K, init_scale 0.001, batches with all translates and both signs of each example",
         "the flow is Eq. 5 with moments over the orthant of each pair of units, which is exact for Gaussian data "
         "(theory/committee_flow.py); 'each alone' integrates Eq. 5 for every unit from the same initial weights",
         "criteria, set before anything was run: 'no significant role' is a median IPR × N within a quarter of that of "
-        "units alone; 'repel' a one-sided rank test at 5 % of the smallest distance between two peaks in a network "
+        "units alone; 'repel' a one-sided rank test at 5% of the smallest distance between two peaks in a network "
         "against units alone",
         "added after these results, which had shown pairs of opposite sign at one site: the angles between units "
-        "(criterion: mean cosines within 0.1 of −1/(K − 1), whose fields sum to zero), and whether the flow predicts "
-        "the simulated fields unit by unit (rank test at 5 % against those of the next network)",
+        "(criterion: mean cosines within 0.1 of −1/(K − 1), the value for fields that sum to zero), and whether the "
+        "flow predicts the simulated fields unit by unit (rank test at 5% against those of the next network)",
         "the networks of a run see the same batches, so they are not fully independent",
     )
 
@@ -146,7 +146,7 @@ class Tiling(Item):
     @claim(
         "The peaks of a committee repel each other ({source}, K = {units})",
         at="our question",
-        expect="two peaks are farther apart than those of units that learn alone (rank test, 5 %)",
+        expect="two peaks are farther apart than those of units that learn alone (rank test, 5%)",
         null=replace_rows({"source": (TOGETHER, FLOW)}, by={"source": ALONE}),
         decided_at="laptop",
         each=[{"units": units, "source": source} for units in UNITS for source in (TOGETHER, FLOW)],
@@ -154,7 +154,7 @@ class Tiling(Item):
     def repel(table: Frame, units: int, source: str) -> Verdict:
         ours, alone = (numbers(rows(table, units=units, source=name), "nearest") for name in (source, ALONE))
         chance = float(mannwhitneyu(ours, alone, alternative="greater").pvalue)
-        seen = f"smallest distance of two peaks: median {np.median(ours):g}, alone {np.median(alone):g} (rank "
+        seen = f"smallest distance between two peaks: median {np.median(ours):g}, alone {np.median(alone):g} (rank "
         return judge(chance < 0.05, f"{seen}test: p = {chance:.2g})", len(ours) + len(alone))
 
     @claim(
@@ -169,13 +169,13 @@ class Tiling(Item):
         medians = {source: rows(table, units=units, source=source)["cosine"].median() for source in COLOURS}
         seen = ", ".join(f"{source} {value:+.2f}" for source, value in medians.items())
         good = all(abs(medians[source] + 1 / (units - 1)) <= 0.1 for source in (TOGETHER, FLOW))
-        note = "The classes do not depend on the sign of x, and the part of ŷ that does is ½ Σ wₖ·x/K."
+        note = "The classes do not depend on the sign of x, and the only part of ŷ that does is ½ Σ wₖ·x/K."
         return judge(good, f"median of the mean cosines: {seen}", len(rows(table, units=units, source=TOGETHER)), note)
 
     @claim(
         "The flow with pairs predicts the fields, unit by unit (K = {units})",
         at="our question",
-        expect="more like the simulated fields than those of the next network are (rank test, 5 %)",
+        expect="more like the simulated fields than those of the next network are (rank test, 5%)",
         null=lambda table: table.assign(alike=table["alike_other"]),
         decided_at="laptop",
         each=[{"units": units} for units in UNITS],

@@ -11,7 +11,7 @@ from prunefield.runs.cavity import SCORES, Cavity
 
 CAVITY_CHOICE = (
     "Cavity scores: eq. 5 in each class, then the mean over classes, at θ(rewind)⊙m(n); weights without a score (the "
-    "last of a unit) are counted and left out; held-out images per class, of a finite set as many as there are: "
+    "last of a unit) are counted and left out; held-out images per class, or all if a finite set has fewer: "
     f"{list_sizes(lambda setting: setting.cavity)}."
 )
 

@@ -5,6 +5,7 @@ from scipy.stats import rankdata
 
 from prunefield.papers import Frame, Verdict, judge, numbers, replace_rows, rows
 
+METHOD_NAMES = {"imp": "IMP", "oneshot": "one-shot", "random": "random"}
 LOCAL = 0.8  # "significantly more localised": at most this share of the random masks' width, in every seed
 imp_as_random = replace_rows({"method": "imp"}, by={"method": "random"})
 clone_as_data = replace_rows({"inputs": "clone"}, by={"inputs": "data"})
@@ -29,7 +30,7 @@ def find_onset(holds: Frame) -> int | None:
 
 def describe_onset(table: Frame, first: int | None) -> str:
     if first is None:
-        return f"no lasting gap in all {table['seed'].nunique()} seeds"
+        return f"no gap that lasts in all {table['seed'].nunique()} seeds"
     density = rows(table, round=first)["density"].mean()
     return f"gap in every seed from round {first} (density {density:.3f}) on"
 
@@ -47,7 +48,7 @@ def judge_kurtosis_gap(table: Frame) -> Verdict:
     """Whether IMP leads to greater kurtosis than one-shot pruning (Sec. 3.2)."""
     curves = {method: curve(table, method, "kurtosis") for method in ("imp", "oneshot", "random")}
     over_one, over_all = find_onset(curves["imp"] > curves["oneshot"]), find_kurtosis_onset(table)
-    last = ", ".join(f"{method} {values.iloc[-1].mean():.3f}" for method, values in curves.items())
+    last = ", ".join(f"{METHOD_NAMES[method]} {values.iloc[-1].mean():.3f}" for method, values in curves.items())
     over = f"over one-shot: {describe_onset(table, over_one)}"
     note = f"{over}; over random masks as well: {describe_onset(table, over_all)}"
     return judge(over_all is not None, f"last round: {last}", 3 * curves["imp"].size, note)

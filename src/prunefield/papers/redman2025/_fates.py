@@ -21,7 +21,7 @@ READINGS = {
 }
 READING_CHOICE = (
     "Claims are judged by eq. 5 in each class, corrected for the number of images; what each other reading gives is in "
-    "the note of the claim. Why: as printed, sign and change come from the same images. Taking out a weight moves a "
+    "the note of the claim. Why: as printed, sign and change come from the same images. Removing a weight moves a "
     "kurtosis that is off 3 by chance back towards 3, so every score is shifted down, by 2.6 a²(1 − ρ²)/√n for n "
     "Gaussian images and a weight with the share a² of the variance. The shift is larger for larger weights: shuffled "
     "fates show it, but cannot be subtracted. In the corrected score the sign comes from one half of the images of a "
@@ -73,11 +73,13 @@ def compare_signs(table: Frame, by: str) -> Verdict:
     return judge_readings(measure, 2 * len(pruned(table)))
 
 
-def judge_signs_agree(table: Frame, names: tuple[str, ...], note: str) -> Verdict:
+def judge_signs_agree(table: Frame, names: tuple[str, ...], note: str = "") -> Verdict:
     """Whether scores that are computed in other ways have the signs of those by which claims are judged."""
     groups = pruned(table)
     shares = {name: ((groups[name] > 0) == (groups[READING] > 0)).mean() for name in names}
-    observed = f"same sign as {READING}: " + ", ".join(f"{name} {share:.2f}" for name, share in shares.items())
+    labels = READINGS | {"first": "first order"}
+    seen = "; ".join(f"{labels[name]}: {share:.2f}" for name, share in shares.items())
+    observed = f"share of groups with the sign of the corrected score; {seen}"
     return judge(min(shares.values()) >= AGREEING, observed, (1 + len(names)) * len(groups), note)
 
 

@@ -1,4 +1,4 @@
-"""The paper's curves, for the tables of `ideal`: ten rounds of 30 % and three seeds, the same on all data sets."""
+"""The paper's curves, for the tables of `ideal`: ten rounds of 30% and three seeds, the same on all data sets."""
 
 from collections.abc import Callable, Iterable
 from itertools import product

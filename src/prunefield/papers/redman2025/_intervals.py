@@ -1,4 +1,4 @@
-"""Means over seeds with 95 % intervals: as columns of the tables of redman2025 and as thin bars in its drawings."""
+"""Means over seeds with 95% intervals: as columns of the tables of redman2025 and as thin bars in its drawings."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from prunefield.papers import Frame
 from prunefield.papers._kit import GREY
 
 INTERVAL_CHOICE = (
-    "Over seeds: the mean, with minimum and maximum as in the paper (bands), and the 95 % confidence interval of the "
+    "Over seeds: the mean, with minimum and maximum as in the paper (bands), and the 95% confidence interval of the "
     "mean by Student's t (thin bars; columns `_low` and `_high`). With three seeds it is wide (t = 4.30). With two "
     "(t = 12.7) it is in the table but not drawn; with one there is none."
 )
@@ -55,9 +55,9 @@ def draw_intervals(axes: Axes, places: Sequence[Any], values: Iterable[Iterable[
 def explain_band(axes: Axes) -> None:
     """Entries of the legend for what `draw_mean` draws around a mean."""
     has_bars = any(isinstance(part, LineCollection) for part in axes.collections)
-    axes.fill_between([], [], [], color=GREY, alpha=0.3, linewidth=0, label="band: least to greatest of the seeds")
+    axes.fill_between([], [], [], color=GREY, alpha=0.3, linewidth=0, label="band: minimum to maximum over seeds")
     if has_bars:
-        axes.plot([], [], color=GREY, linewidth=0.8, label="thin bar: 95 % interval of the mean")
+        axes.plot([], [], color=GREY, linewidth=0.8, label="thin bar: 95% interval of the mean")
 
 
 def draw_mean(axes: Axes, places: Sequence[float], values: Frame, colour: Any, label: str, **line: Any) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from prunefield.papers import Frame, rows
 from prunefield.papers._kit import BLACK, BLUE, GREEN, GREY, PALETTE, PURPLE, VERMILION
 from prunefield.papers.redman2025._cavities import name_next
-from prunefield.papers.redman2025._curves import curve
+from prunefield.papers.redman2025._curves import METHOD_NAMES, curve
 from prunefield.papers.redman2025._fates import READINGS
 from prunefield.papers.redman2025._intervals import draw_mean
 from prunefield.papers.redman2025._nets import DATA, data_of, inputs_of
@@ -19,9 +19,7 @@ from prunefield.runs.imp import METHODS, Imp, Method, read_masks
 
 COLOURS = {"imp": BLACK, "oneshot": BLUE, "random": VERMILION, "greedy": GREEN, "cavity": PURPLE, "ica": GREEN}
 LABELS = {
-    "imp": "IMP",
-    "oneshot": "one-shot",
-    "random": "random",
+    **METHOD_NAMES,
     "greedy": "greedy: kurtosis",
     "cavity": "greedy: eq. 5",
     "ica": "cut from the components",

@@ -135,7 +135,7 @@ class Conditions(Item):
         return pandas.DataFrame(found, columns=["axis", "value", "imp"]).assign(oneshot=13.5, random=14.5, accuracy=0.1)
 
     @claim(
-        "IMP is more local than one-shot pruning on photographs, in a net of a quarter of the paper's width",
+        "IMP is more local than one-shot pruning on photographs, in a net with a quarter of the paper's width",
         at="our question; Fig. 4A",
         expect="IMP's width is smaller in every seed of the base",
         null=lambda table: table.assign(imp=table["random"], oneshot=table["random"]),

@@ -40,8 +40,9 @@ class Fig1(Item):
         "The paper does not quantify 'more localised' and 'noisier'. Here they are measured by the mean width σx as "
         "in Fig. 4A, and by the share of kept inputs none of whose eight neighbours in the same channel is kept; "
         f"both over the most connected units, {MOST_CONNECTED}, in every seed.",
-        "Orientation is not discussed in the paper, but is what one sees: |Σ P e^{2iθ}|/Σ P of a mask's Fourier "
-        "power P, with the channels summed; the share of variance explained by a Gabor fit is in the table as well.",
+        "The paper does not discuss orientation, but its Fig. 1A shows it; its measure here is |Σ P e^{2iθ}|/Σ P of "
+        "a mask's Fourier power P, with the channels summed; the share of variance explained by a Gabor fit is in "
+        "the table as well.",
         INTERVAL_CHOICE,
         "The picture shows 120 units, or all if there are fewer, of the first seed.",
     )

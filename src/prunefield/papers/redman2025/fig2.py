@@ -56,7 +56,7 @@ class Fig2(Item):
         "Locality, defined before any result was seen: pixels × Σe²/(Σe)² of the pixel energies, 1 for a flat field, "
         "2.25 for a product of two sinusoids. Periodicity: the same for the energies of the cosine transform.",
         "Null: the same whitened space, randomly rotated, which is all that ICA can do with Gaussian data. "
-        f"'Largely' means: more than half of the components beyond its {100 * BEYOND:.0f} % quantile.",
+        f"'Largely' means: more than half of the components beyond its {100 * BEYOND:.0f}% quantile.",
     )
 
     def runs(self, scale: Scale) -> list[Run]:
@@ -88,7 +88,7 @@ class Fig2(Item):
     @claim(
         "{text}",
         at="Sec. 3.1, {figure}",
-        expect=f"more than half are more {{column}} than {100 * BEYOND:.0f} % of the mixed ones",
+        expect=f"more than half are more {{column}} than {100 * BEYOND:.0f}% of the mixed ones",
         null=as_mixed,
         each=[
             {
@@ -112,7 +112,7 @@ class Fig2(Item):
         line = np.quantile(found["mixed"], BEYOND)
         share = (found[part] > line).mean()
         medians = ", ".join(f"{PARTS[kind]} {np.median(values):.2f}" for kind, values in found.items())
-        observed = f"{100 * share:.0f} % beyond the {line:.2f} of the null; medians: {medians}"
+        observed = f"{100 * share:.0f}% beyond the {line:.2f} of the null; medians: {medians}"
         return judge(share > LARGELY, observed, len(table))
 
     @claim(

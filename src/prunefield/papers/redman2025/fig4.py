@@ -11,6 +11,7 @@ from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge,
 from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._curves import (
     LOCAL,
+    METHOD_NAMES,
     curve,
     describe_onset,
     find_kurtosis_onset,
@@ -127,13 +128,13 @@ class Fig4(Item):
     def local(table: Frame) -> Verdict:
         last = {method: curve(table, method, "width").iloc[-1] for method in METHODS}
         good = all((last[method] < LOCAL * last["random"]).all() for method in ("imp", "oneshot"))
-        observed = ", ".join(f"{method} {values.mean():.2f}" for method, values in last.items())
+        observed = ", ".join(f"{METHOD_NAMES[method]} {values.mean():.2f}" for method, values in last.items())
         return judge(good, f"σx in pixels at the last round: {observed}", 3 * len(last["imp"]))
 
     @claim(
         "Random masks stay as wide as a full mask",
         at="Fig. 4A",
-        expect=f"within {100 * FLAT:.0f} % of it in every round, and less than a quarter of IMP's change",
+        expect=f"within {100 * FLAT:.0f}% of it in every round, and a change of less than a quarter of IMP's",
         null=replace_rows({"method": "random"}, by={"method": "imp"}),
         per=PER_DATA,
     )
@@ -141,8 +142,8 @@ class Fig4(Item):
         widths, full = curve(table, "random", "width").mean(axis=1), table["full_width"].iloc[0]
         far = (widths / full - 1).abs().max()
         moved, drop = (find_change(table, method, "width") for method in ("random", "imp"))
-        observed = f"random from {widths.iloc[0]:.2f} to {widths.iloc[-1]:.2f}, IMP by {drop:+.2f}"
-        note = f"a full mask has {full:.2f}; the line deviates from it by at most {100 * far:.1f} %"
+        observed = f"random masks from {widths.iloc[0]:.2f} to {widths.iloc[-1]:.2f}; IMP's masks change by {drop:+.2f}"
+        note = f"a full mask has {full:.2f}; the line deviates from it by at most {100 * far:.1f}%"
         return judge(far <= FLAT and abs(moved) <= QUIET * abs(drop), observed, widths.size, note)
 
     @claim_on_nets(
@@ -197,7 +198,7 @@ class Fig4(Item):
         kurtosis = find_kurtosis_onset(table)
         width = find_onset(curve(table, "imp", "width") < curve(table, "oneshot", "width"))
         good = kurtosis is not None and width is not None and kurtosis < width
-        observed = f"kurtosis {describe_onset(table, kurtosis)}, width {describe_onset(table, width)}"
+        observed = f"kurtosis: {describe_onset(table, kurtosis)}; width: {describe_onset(table, width)}"
         return judge(good, observed, 2 * len(table))
 
     @claim_on_nets(
@@ -212,7 +213,7 @@ class Fig4(Item):
         found = {method: find_change(table, method, "kurtosis") for method in METHODS}
         least = min(found["imp"], found["oneshot"])
         good = least > chance.max() - chance.min() and abs(found["random"]) <= QUIET * least
-        changes = ", ".join(f"{method} {change:+.3f}" for method, change in found.items())
+        changes = ", ".join(f"{METHOD_NAMES[method]} {change:+.3f}" for method, change in found.items())
         return judge(good, f"changes: {changes}", 3 * chance.size)
 
     @claim(

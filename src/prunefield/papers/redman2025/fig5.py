@@ -8,7 +8,7 @@ from prunefield.core.figures import letter_panels
 from prunefield.papers import Frame, Item, Scale, Verdict, judge, numbers, replace_rows, rows
 from prunefield.papers._kit import GREY
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, SCORES, cavities, read_groups
-from prunefield.papers.redman2025._curves import correlate_ranks
+from prunefield.papers.redman2025._curves import METHOD_NAMES, correlate_ranks
 from prunefield.papers.redman2025._fates import (
     AGREEING,
     CONTROLS,
@@ -50,7 +50,7 @@ class Fig5(Item):
         READING_CHOICE,
         "N_W(n) is taken as the number of kept inputs of a unit, not of all parameters: only then does −0.1 have the "
         "right order of magnitude.",
-        "Groups at smoke scale (5 rounds of 45 %) are judged at the densities of the paper's groups: early if pruned "
+        "Groups at smoke scale (5 rounds of 45%) are judged at the densities of the paper's groups: early if pruned "
         "at a density above 0.48, late if still kept at 0.35; here these are group 1, and groups from 3 on; groups 2 "
         "and 5 correspond to the paper's 3 and 8. Survivors are drawn but left out of the claims.",
         "Our own controls: fates shuffled among the weights of a unit; groups of the same sizes by |θ(rewind)|, the "
@@ -146,7 +146,7 @@ class Fig5(Item):
     def all_signs(table: Frame) -> Verdict:
         def measure(name: str) -> tuple[bool, str]:
             shares = {by: share_signs(table, by, name).mean() for by in CONTROLS}
-            others = ", ".join(f"{by} {share:.2f}" for by, share in shares.items() if by != "fate")
+            others = ", ".join(f"{METHOD_NAMES.get(by, by)} {shares[by]:.2f}" for by in CONTROLS if by != "fate")
             return bool(shares["fate"] == 1), f"{shares['fate']:.2f} of the signs; {others}"
 
         return judge_readings(measure, len(pruned(table)))
@@ -180,8 +180,8 @@ class Fig5(Item):
 
         def measure(name: str) -> tuple[bool, str]:
             falls = {by: max(correlate_ranks(own[name], own["group"]) for _, own in part) for by, part in parts.items()}
-            others = ", ".join(f"{by} {fall:+.2f}" for by, fall in falls.items() if by != "fate")
-            return falls["fate"] <= FALLING, f"at most {falls['fate']:+.2f}; {others}"
+            others = ", ".join(f"{METHOD_NAMES.get(by, by)} {fall:+.2f}" for by, fall in falls.items() if by != "fate")
+            return falls["fate"] <= FALLING, f"correlation at most {falls['fate']:+.2f}; {others}"
 
         return judge_readings(measure, len(rows(pruned(table), round=0)))
 
@@ -221,16 +221,16 @@ class Fig5(Item):
     @claim_on_nets(
         "The first order in the weight explains the signs",
         at="our control",
-        expect=f"the same sign in {100 * AGREEING:.0f} % of the groups",
+        expect=f"the same sign in {100 * AGREEING:.0f}% of the groups",
         null=opposite_signs,
     )
     def first_order(table: Frame) -> Verdict:
-        return judge_signs_agree(table, ("first",), "first order and corrected")
+        return judge_signs_agree(table, ("first",))
 
     @claim_on_nets(
         "The signs do not depend on how classes are averaged, which the paper does not specify",
         at="our control (Sec. 3.3)",
-        expect=f"the same sign in {100 * AGREEING:.0f} % of the groups",
+        expect=f"the same sign in {100 * AGREEING:.0f}% of the groups",
         null=opposite_signs,
     )
     def averaging(table: Frame) -> Verdict:

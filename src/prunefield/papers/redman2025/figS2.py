@@ -61,9 +61,9 @@ class FigS2(Item):
         *SHARED_CHOICES,
         f"Masks: the most connected units, {MOST_CONNECTED}, at the last round, as vectors of 0 and 1; components as "
         "in Fig. 2. Their signs are arbitrary, so the largest |cos| over all components is taken.",
-        f"'Skewed to small values', defined before any result was seen: {100 * MOST:.0f} % below {SMALL} in every "
-        "seed. Two references: random masks, since the largest of 64 is above 0 by chance; and the best that a mask "
-        "can do, which keeps as many inputs as IMP's mask where its component is largest.",
+        f"'Skewed to small values', defined before any result was seen: {100 * MOST:.0f}% below {SMALL} in every "
+        "seed. Two references: random masks, since the largest of 64 is above 0 by chance; and the best "
+        "possible masks, which keep as many inputs as IMP's, where the component is largest.",
     )
 
     def runs(self, scale: Scale) -> list[Run]:
@@ -97,13 +97,13 @@ class FigS2(Item):
     @claim_on_nets(
         "The similarity of IMP's masks to independent components is skewed to small values",
         at="App. B, Fig. S2B",
-        expect=f"{100 * MOST:.0f} % below {SMALL}, in every seed",
+        expect=f"{100 * MOST:.0f}% below {SMALL}, in every seed",
         null=replace_rows({"method": "imp"}, by={"method": "ica"}),
     )
     def small(table: Frame) -> Verdict:
         imp, best = (rows(table, method=method) for method in ("imp", "ica"))
         least = (imp["cosine"] < SMALL).groupby(imp["seed"]).mean().min()
-        observed = f"at least {100 * least:.0f} % below {SMALL} in every seed; mean {imp['cosine'].mean():.3f}"
+        observed = f"at least {100 * least:.0f}% below {SMALL} in every seed; mean {imp['cosine'].mean():.3f}"
         note = f"masks cut from the components themselves have {best['cosine'].mean():.3f}"
         return judge(least >= MOST, observed, len(imp), note)
 

@@ -98,19 +98,19 @@ class FigS3(Item):
     def falls_slightly(table: Frame) -> Verdict:
         imp = curve(rows(table, layer=2), "imp", "kurtosis")
         drop, rise = imp.max() - imp.iloc[-1], imp.max() - imp.iloc[0]
-        top = [int(n) for n in imp.idxmax()]
-        observed = f"maximum {imp.max().mean():.3f} at rounds {top}, last {imp.iloc[-1].mean():.3f}"
+        top = ", ".join(str(int(n)) for n in imp.idxmax())
+        observed = f"maximum {imp.max().mean():.3f} at rounds {top} of the seeds, last {imp.iloc[-1].mean():.3f}"
         return judge(((drop > 0) & (drop <= SLIGHT * rise)).all(), observed, imp.size)
 
     @claim_on_nets(
         "The kurtosis reaches its plateau earlier in the second layer than in the first",
         at="App. D, Figs S3 and 4B",
-        expect=f"{100 * PLATEAU:.0f} % of the rise to the maximum in an earlier round",
+        expect=f"{100 * PLATEAU:.0f}% of the rise to the maximum in an earlier round",
         null=replace_rows({"layer": 2}, by={"layer": 1}),
     )
     def earlier_plateau(table: Frame) -> Verdict:
         first, second = find_plateau(table, 1), find_plateau(table, 2)
-        observed = f"{100 * PLATEAU:.0f} % of the rise: layer 1 at round {first}, layer 2 at round {second}"
+        observed = f"{100 * PLATEAU:.0f}% of the rise: layer 1 at round {first}, layer 2 at round {second}"
         return judge(second < first, observed, 2 * table["round"].nunique())
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:

@@ -27,6 +27,7 @@ from prunefield.runs.cavity import Cavity
 
 STRONG = 0.3  # |correlation| from which on a connection is called strong
 NAMES = ("pearson_w", "spearman_w", "pearson_abs_w", "spearman_abs_w")
+LABELS = ("Pearson with w", "Spearman with w", "Pearson with |w|", "Spearman with |w|")
 DRAWN = {"score": ("", READINGS["exact"]), "corrected": ("corrected_", READINGS[READING])}  # tensors of a record
 CORRECTED = tuple(f"corrected_{name}" for name in NAMES)
 
@@ -85,10 +86,13 @@ class FigS4(Item):
         every = (*NAMES, *CORRECTED)
         largest = {name: max(numbers(found, name), key=abs) for name in every}
         observed, corrected = (
-            ", ".join(f"{name} {largest[name]:+.2f}" for name in part) for part in (NAMES, CORRECTED)
+            ", ".join(f"{label} {largest[name]:+.2f}" for label, name in zip(LABELS, part, strict=True))
+            for part in (NAMES, CORRECTED)
         )
         good = (found[list(every)].abs() < STRONG).all(axis=None)
-        return judge(good, f"largest over all seeds: {observed}", len(every) * len(found), corrected)
+        return judge(
+            good, f"largest correlation over all seeds: {observed}", len(every) * len(found), f"corrected: {corrected}"
+        )
 
     @claim(
         "The spread of the scores grows with the magnitude of the weights",

@@ -13,6 +13,7 @@ from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities, name_next, read_next
 from prunefield.papers.redman2025._curves import (
     LOCAL,
+    METHOD_NAMES,
     at_end,
     clone_as_data,
     correlate_ranks,
@@ -191,7 +192,7 @@ class Hypothesis(Item):
         kurtosis, own = compare_last(table, "kurtosis"), compare_last(table, "own").mean()
         ours = kurtosis["imp"] - kurtosis["random"]
         theirs = kurtosis[["greedy", "cavity"]].max(axis=1) - kurtosis["random"]
-        means = ", ".join(f"{name} {value:.3f}" for name, value in kurtosis.mean().items())
+        means = ", ".join(f"{METHOD_NAMES.get(name, name)} {value:.3f}" for name, value in kurtosis.mean().items())
         share = f"share of the rise {ours.mean() / theirs.mean():.3f}"
         note = share if theirs.min() > 0 else "greedy pruning is not above random masks"
         note += f"; on the images used for selection: greedy {own['greedy']:.3f}, cavity {own['cavity']:.3f}"
@@ -207,7 +208,7 @@ class Hypothesis(Item):
     def enough(table: Frame) -> Verdict:
         width = compare_last(table, "width")
         good = all((width[name] < LOCAL * width["random"]).all() for name in GOALS.values())
-        means = ", ".join(f"{name} {value:.2f}" for name, value in width.mean().items())
+        means = ", ".join(f"{METHOD_NAMES.get(name, name)} {value:.2f}" for name, value in width.mean().items())
         return judge(good, f"median σx at the last round: {means}", width.size)
 
     @claim_on_nets(

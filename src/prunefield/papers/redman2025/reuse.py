@@ -1,4 +1,4 @@
-"""Our own question: what makes IMP more local than one-shot pruning, reuse of images for instance?"""
+"""Our own question: why is IMP more local than one-shot pruning, and does reuse of images matter?"""
 
 import math
 from collections.abc import Mapping
@@ -134,7 +134,7 @@ class Reuse(Item):
         return table.assign(oneshot=9.0, random=14.5, accuracy=0.8)
 
     @claim(
-        "Reuse costs locality: IMP's masks are wider when images are seen repeatedly",
+        "Reuse reduces locality: IMP's masks are wider when images are seen repeatedly",
         at="our question (App. C.2: 1.25 epochs)",
         expect="IMP's width with each reused set of images is above that of the endless stream in all seeds",
         null=reuse_as_stream,
@@ -205,7 +205,7 @@ class Reuse(Item):
             panel.set_ylabel("last width σx (pixels)")
         panels[0].set_ylim(bottom=0)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
-        title = "bars: least to greatest of the seeds; thin bars: 95 % interval"
+        title = "bars: minimum to maximum over seeds; thin bars: 95% interval"
         figure.suptitle(title, x=0.99, ha="right", fontsize="small")
 
 

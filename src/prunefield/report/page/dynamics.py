@@ -49,7 +49,7 @@ def describe_dynamics(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
             problems[first.folder] = explain_problem(error)
             continue
         if (size := size + sum(one["weights"].nbytes for one in island["sources"])) > SHARE:
-            problems["the rest"] = f"{len(groups) - len(entries)} of {len(groups)} do not fit into the page"
+            problems["the rest"] = f"{len(groups) - len(entries)} of {len(groups)} do not fit on the page"
             break
         entries.append(_describe_entry(first, first.task.kurtosis(), island))
         islands[f"dynamics/{first.folder}"] = island

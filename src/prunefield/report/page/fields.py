@@ -80,10 +80,10 @@ def name_task(task: Task) -> str:
 
     >>> from prunefield.tasks.leaves import Leaves
     >>> name_task(Clone(of=Leaves(side=16), per_class=100))
-    'clone of leaves 16×16 from 100 a class'
+    'clone of leaves 16×16 from 100 per class'
     """
     if isinstance(task, Clone):
-        return f"clone of {name_task(task.of)} from {task.per_class} a class"
+        return f"clone of {name_task(task.of)} from {task.per_class} per class"
     return f"{task.kind()} {'×'.join(map(str, task.shape[-2:]))}"
 
 

@@ -109,7 +109,7 @@ def _build(run: Pruned) -> dict[str, torch.Tensor]:
 
 
 def _describe_bounds(store: Store, run: Sketch) -> dict[str, Any]:
-    """Median error and bounds of a run for s = 1, with the middle 90 % of draws; all are proportional to 1/s."""
+    """Median error and bounds of a run for s = 1, with the middle 90% of draws; all are proportional to 1/s."""
     record = store.folder(run).read().records[0]
     places = torch.tensor([0.05, 0.5, 0.95], dtype=torch.float64)
     found = {name: (record.tensors[name] * run.kept).quantile(places).tolist() for name in COLUMNS}

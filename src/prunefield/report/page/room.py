@@ -15,7 +15,7 @@ def drop_runs(islands: dict[str, str], summaries: Mapping[str, dict[str, Any]], 
     >>> islands = {"item/x": "....", "fields/a": "12345678", "fields/b": "12345678"}
     >>> drop_runs(islands, shown, 15)
     >>> list(islands), shown["fields"]
-    (['item/x', 'fields/a'], {'runs': [{'run': 'a'}], 'problems': {'the rest': '1 of 2 do not fit into the page'}})
+    (['item/x', 'fields/a'], {'runs': [{'run': 'a'}], 'problems': {'the rest': '1 of 2 do not fit on the page'}})
     """
     sizes = {
         name: sum(len(text) for island, text in islands.items() if island.startswith(f"{name}/")) for name in LISTS
@@ -30,7 +30,7 @@ def drop_runs(islands: dict[str, str], summaries: Mapping[str, dict[str, Any]], 
         size = len(islands.pop(f"{name}/{summaries[name][LISTS[name]].pop()['run']}"))
         sizes[name], excess = sizes[name] - size, excess - size
         dropped = before[name] - len(summaries[name][LISTS[name]])
-        summaries[name]["problems"]["the rest"] = f"{dropped} of {before[name]} do not fit into the page"
+        summaries[name]["problems"]["the rest"] = f"{dropped} of {before[name]} do not fit on the page"
 
 
 def pack_pdfs(pdfs: Mapping[str, bytes], room: int) -> dict[str, str]:

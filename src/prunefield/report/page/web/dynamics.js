@@ -3,8 +3,8 @@
 function showDynamics(query) {
   const { entries, finished, problems } = index.dynamics;
   const head = [
-    el("h1", {}, "How a neuron comes to see locally"),
-    el("p", { class: "lead" }, "One ReLU neuron is trained to tell two lengthscales apart. Left what gradient descent did, beside it what the flow of Eq. 5 predicts from the same initial weights."),
+    el("h1", {}, "How the field of a neuron becomes local"),
+    el("p", { class: "lead" }, "One ReLU neuron is trained to tell two lengthscales apart. On the left is what gradient descent did, next to it what the flow of Eq. 5 predicts from the same initial weights."),
   ];
   if (!entries.length) return [...head, missingRuns("neuron", finished, problems, "prunefield reproduce lufkin2024/fig3 --scale smoke")];
   const now = { run: entries.find(({ run }) => run === query.run)?.run ?? richest(entries).run, init: Number(query.init ?? 0), time: null };
@@ -39,7 +39,7 @@ function showDynamics(query) {
   const view = [...head, controls, player.node, stage, curves,
     el("h2", {}, "Where fields are local"),
     el("p", {}, "The end of every stored run: how local the weights are (IPR × N is 1.5 for a sinusoid, about 3 for noise, N for a single site) against the excess kurtosis of the data. Choose a point to open its field."), phase,
-    el("p", { class: "soft small" }, `${count(finished, "run")} in the store, of which ${count(entries.length, "start")} can be shown.`), listProblems(problems)];
+    el("p", { class: "soft small" }, `${count(finished, "run")} in the store; ${count(entries.length, "group")} with the same initial weights can be shown.`), listProblems(problems)];
   load();
   return Object.assign(view, { leave: () => { player.stop(); window.removeEventListener("themechange", redraw); } });
 }
@@ -123,7 +123,7 @@ function drawIpr(data, init, time) {
   const sites = data.shape.reduce((product, side) => product * side, 1);
   const series = data.sources.map((source, place) => ({ name: source.name, hue: HUES[place], dash: place > 0, dots: source.times.length < 30,
     points: source.times.map((at, step) => [at, source.ipr[step * source.ipr.shape[1] + init] * sites]) }));
-  return drawChart({ title: "How local it is", series, x: { label: "time", to: data.times[data.times.length - 1] }, y: { label: "IPR × N", from: 0 }, marks: [{ x: time }] });
+  return drawChart({ title: "How local the field is", series, x: { label: "time", to: data.times[data.times.length - 1] }, y: { label: "IPR × N", from: 0 }, marks: [{ x: time }] });
 }
 
 /** The marginal of the data and the amplifier that it makes. */

@@ -8,7 +8,7 @@ function showFields(query) {
   const { runs, finished, problems } = index.fields;
   const head = [
     el("h1", {}, "Receptive fields while they form"),
-    el("p", { class: "lead" }, "Each square is a unit of a pruned network: the inputs that are still connected to it. Choose a round or let the pruning play; click a unit to see what is measured on it."),
+    el("p", { class: "lead" }, "Each square is a unit of a pruned network: the inputs that are still connected to it. Choose a round or play the pruning; click a unit to see its measurements."),
   ];
   if (!runs.length) return [...head, missingRuns("imp", finished, problems, "prunefield reproduce redman2025/fig4 --scale smoke")];
   const now = {
@@ -36,7 +36,7 @@ function showFields(query) {
     now.unit = layer.units[place];
     changeQuery({ ...now, layer: now.layer || "" });
     const accuracy = data.accuracy[now.round];
-    player.say(`round ${now.round} of ${data.rounds}: ${showNumber(100 * layer.density[now.round])} % of the weights kept${accuracy === null || accuracy === undefined ? "" : `, accuracy ${showNumber(100 * accuracy)} %`}`);
+    player.say(`round ${now.round} of ${data.rounds}: ${showNumber(100 * layer.density[now.round])}% of the weights kept${accuracy === null || accuracy === undefined ? "" : `, accuracy ${showNumber(100 * accuracy)}%`}`);
     stage.replaceChildren(...Object.keys(METHODS).map((method) => showUnits(layer, method, now, choose)));
     stage.removeAttribute("aria-busy");
     detail.replaceChildren(...showUnit(data, now, place, choose));

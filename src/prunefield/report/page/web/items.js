@@ -61,7 +61,7 @@ async function showNumbers(item) {
     const value = shorten(row[place]);
     return low < 0 || row[low] === "" ? value : `${value} (${shorten(row[low])} to ${shorten(row[high])})`;
   });
-  const names = kept.map((place) => (bounds[place][0] < 0 ? head[place] : `${head[place]} (95 % interval)`));
+  const names = kept.map((place) => (bounds[place][0] < 0 ? head[place] : `${head[place]} (95% interval)`));
   const shown = rows.slice(0, ROWS).map(show);
   const more = rows.length > ROWS ? `, the first ${ROWS} shown; the CSV file has all` : "";
   return showTable(`Table of ${item.name}: ${count(rows.length, "row")}${more}`, names, shown);

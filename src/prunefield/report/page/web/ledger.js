@@ -36,7 +36,7 @@ function showLedger(query) {
   }
   const view = [
     el("h1", {}, "What was claimed, and what holds"),
-    el("p", { class: "lead" }, all.length ? `${count(all.length, "claim")} of ${count(countPapers(), "paper")}, each checked by running it: ${sayCounts(countVerdicts(all))}.`
+    el("p", { class: "lead" }, all.length ? `${count(all.length, "claim")} of ${count(countPapers(), "paper")}, each checked by computation: ${sayCounts(countVerdicts(all))}.`
       : "This store has no finished item yet."),
     el("div", { class: "papers" }, index.papers.map(showPaper)),
     showFilters(query, update), found, list,

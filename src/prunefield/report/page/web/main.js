@@ -89,7 +89,7 @@ function makeView(name, path, query) {
   if (name === "pruning") return showPruning(query);
   const item = name === "item" && index.items.find((one) => one.name === path);
   if (item) return showItem(item);
-  return [el("h1", {}, "Not on this page"), el("p", {}, `The address asks for ${location.hash}, of which this page has nothing. `,
+  return [el("h1", {}, "Not on this page"), el("p", {}, `The address asks for ${location.hash}, which is not on this page. `,
     el("a", { href: "#/claims" }, "All claims"), " · ", el("a", { href: "#/store" }, "What is missing"))];
 }
 

@@ -132,7 +132,7 @@ function showBounds(bounds, query) {
     const series = Object.entries(BOUNDS).map(([name, [label, hue, dash]]) => ({ name: label, hue, dash, points: counts.map((s) => [s / now.dimension, found.columns[name][1] / s]) }));
     const figure = drawChart({ title: "Median error and bounds against density s/d", series, x: { label: "density s/d (draws with replacement, divided by d)", log: true }, y: { label: "mean squared error", log: true }, width: 760, height: 340 });
     figure.classList.add("wide");
-    result.replaceChildren(figure, el("p", { class: "panel wide", role: "status" }, `The printed bound lies below the exact error in ${showNumber(100 * found.failures)} % of ${found.draws.toLocaleString("en")} draws of the weights; the corrected bounds never do (claims of bar2023/theorem4.4).`));
+    result.replaceChildren(figure, el("p", { class: "panel wide", role: "status" }, `The printed bound lies below the exact error in ${showNumber(100 * found.failures)}% of ${found.draws.toLocaleString("en")} draws of the weights; the corrected bounds never do (claims of bar2023/theorem4.4).`));
   }
   update();
   return [el("h2", {}, "Error against density, and its bounds"), el("p", {}, "A mask made from the initial weights w0 is applied to trained weights w⋆ = w0 + τ·N(0, I). The exact mean error and every bound are proportional to 1/s, s being the number of draws."), controls, result];

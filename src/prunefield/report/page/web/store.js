@@ -4,14 +4,14 @@ function showStore() {
   const { store, missing, problems } = index;
   const total = Object.values(store.statuses).reduce((sum, number) => sum + number, 0);
   const parts = [
-    el("h1", {}, "What is missing, and what made the rest"),
+    el("h1", {}, "What is missing, and how the rest was made"),
     el("p", { class: "lead" }, `${count(index.items.length, "item")} finished, ${missing.length} not, ${Object.keys(problems).length} unreadable; ${count(total, "run")} in ${store.root}.`),
     showProblems(problems),
     showMissing(missing, store),
-    showRuns("failed", "Failed runs", store, "Each says why. After a fix, the command that asked for it continues where it can."),
-    showRuns("stopped", "Interrupted runs", store, "The command that asked for them continues where they stopped."),
+    showRuns("failed", "Failed runs", store, "Each has its reason. Once that is fixed, the command that started the run continues it where it can."),
+    showRuns("stopped", "Interrupted runs", store, "The command that started them continues where they stopped."),
     showRuns("running", "Runs under way", store, "They were being executed when this page was made."),
-    showRuns("foreign", "Folders that are not runs", store, "They are somebody else's; prunefield leaves them alone."),
+    showRuns("foreign", "Folders that are not runs", store, "prunefield did not make them and leaves them alone."),
     el("h2", {}, "Runs in the store"),
     total ? showTable("Runs by kind and state", ["kind", "finished", "failed", "interrupted", "under way"],
       Object.entries(store.kinds).map(([kind, counts]) => [kind, counts.done ?? 0, counts.failed ?? 0, counts.stopped ?? 0, counts.running ?? 0]))
@@ -35,7 +35,7 @@ function showMissing(missing, store) {
   const scales = [...new Set(missing.map(({ scale }) => scale))];
   return [
     el("h2", {}, "Items that are not finished"),
-    el("p", {}, `All of them take about ${showSeconds(seconds)} of one core:`),
+    el("p", {}, `Together they take about ${showSeconds(seconds)} on one core:`),
     scales.map((scale) => showCommand(`prunefield reproduce --scale ${scale} --store ${store.quoted}`)),
     el("ul", { class: "plain" }, missing.map((gap) => el("li", {},
       el("strong", {}, gap.title), ` (${gap.name}): ${gap.done} of ${count(gap.needed, "run")} at ${gap.scale} scale, about ${showSeconds(gap.seconds)} to go`,
@@ -50,5 +50,5 @@ function showRuns(status, title, store, words) {
   const more = total > listed.length ? `; the first ${listed.length} are shown` : "";
   return [el("h2", {}, title), el("p", {}, `${total.toLocaleString("en")} in all${more}. ${words}`),
     el("ul", { class: "plain" }, listed.map((run) => el("li", {}, el("code", {}, run.name),
-      run.message ? `: ${run.message}` : "", run.done === undefined ? "" : `: ${Math.round(100 * run.done)} % done`)))];
+      run.message ? `: ${run.message}` : "", run.done === undefined ? "" : `: ${Math.round(100 * run.done)}% done`)))];
 }

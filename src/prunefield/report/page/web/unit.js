@@ -73,7 +73,7 @@ function showPairs(data, now, place, palettes) {
   const hasFit = Number.isFinite(size);
   return [
     panel("Pairs S(d)", "at each distance; fit; residual", el("div", { class: "triple" }, showField(pairs, tall, wide, palettes.size, "S(d), the number of pairs at each distance"),
-      showField(hasFit ? fit : pairs.map(() => 0), tall, wide, palettes.size, "The fitted Gaussian"), showField(hasFit ? rest : pairs.map(() => 0), tall, wide, palettes.signed, "What the fit leaves over")),
+      showField(hasFit ? fit : pairs.map(() => 0), tall, wide, palettes.size, "The fitted Gaussian"), showField(hasFit ? rest : pairs.map(() => 0), tall, wide, palettes.signed, "The residual of the fit")),
       el("p", { class: "small" }, hasFit ? `σx = ${showNumber(across)}, σy = ${showNumber(down)} pixels; mean squared residual ${showNumber(misfit, 2)}` : "no fit: fewer than two kept inputs in a channel")),
     drawChart({ title: "S(d) along x", series: [{ name: "S(d)", points: line(pairs), hue: "--one" }, { name: "Gaussian fit", points: hasFit ? line(fit) : [], hue: "--two", dash: true }], x: { label: "distance along x (pixels)" }, y: { label: "S(d) / max S", from: 0 } }),
   ];
@@ -82,7 +82,7 @@ function showPairs(data, now, place, palettes) {
 /** The histogram of pre-activations with its kurtosis. */
 function showBefore(data, now, place) {
   const { before } = data;
-  if (before.problem) return panel("Pre-activations", "", el("p", { class: "notice small" }, `The images cannot be drawn here: ${before.problem}`));
+  if (before.problem) return panel("Pre-activations", "", el("p", { class: "notice small" }, `The images cannot be sampled here: ${before.problem}`));
   const units = data.layers[0].units.length;
   const bins = before.counts[now.method].length / units / (data.rounds + 1);
   const start = (now.round * units + place) * bins;
@@ -110,7 +110,7 @@ function showGabor(data, now, palettes) {
     return Math.exp(-(u * u) / (2 * fit.along ** 2) - (v * v) / (2 * fit.across ** 2)) * Math.cos(2 * Math.PI * fit.frequency * u + fit.phase);
   });
   return panel("Gabor fit", `of the last ${data.gabors.field}`, showField(field, rows, columns, palettes.signed, `Gabor function fitted to unit ${now.unit}`),
-    el("p", { class: "small" }, `explains ${showNumber(100 * fit.explained, 2)} % of the variance; orientation ${Math.round(fit.orientation * 180 / Math.PI)}°, ${showNumber(fit.frequency, 2)} cycles per pixel, orientation selectivity ${showNumber(fit.selectivity, 2)}`));
+    el("p", { class: "small" }, `explains ${showNumber(100 * fit.explained, 2)}% of the variance; orientation ${Math.round(fit.orientation * 180 / Math.PI)}°, ${showNumber(fit.frequency, 2)} cycles per pixel, orientation selectivity ${showNumber(fit.selectivity, 2)}`));
 }
 
 /** The sizes of the weights by the round in which they are pruned. */
