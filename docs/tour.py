@@ -159,6 +159,7 @@ found.plot()
 # ## Where to go
 #
 # `prunefield reproduce --report` does this for all items and writes a page with every claim, every figure and
-# explorers of masks and fields. [The tutorial](tutorial.md) adds a score, a run and an item of your own;
+# explorers of masks and fields. [The tutorial](tutorial.md) adds a score and a run of your own,
+# [add a paper](howto/paper.md) an item;
 # [prune](prune.md) and [measure](measure.md) have the details; [logging](logging.md) sends what runs record to
 # TensorBoard or W&B.
