@@ -162,8 +162,7 @@ def show_bar(
 
 def order_runs(runs: Iterable[Run]) -> list[Run]:
     """The runs and all that they depend on, each once; dependencies come first, the simplest before the others."""
-    depth = _depths(runs)
-    return sorted(depth, key=depth.__getitem__)
+    return [run for run, _ in sorted(_depths(runs).items(), key=lambda pair: pair[1])]
 
 
 def _depths(runs: Iterable[Run]) -> dict[Run, int]:
@@ -171,9 +170,10 @@ def _depths(runs: Iterable[Run]) -> dict[Run, int]:
     depth: dict[Run, int] = {}
 
     def visit(run: Run) -> int:
-        if run not in depth:
-            depth[run] = 1 + max((visit(need) for need in run.needs()), default=-1)
-        return depth[run]
+        found = depth.get(run)
+        if found is None:
+            found = depth[run] = 1 + max(map(visit, run.needs()), default=-1)
+        return found
 
     for run in runs:
         visit(run)
