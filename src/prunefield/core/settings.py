@@ -67,6 +67,21 @@ def put_setting(table: dict[str, Any], key: str, value: Any) -> None:
     table[last] = value
 
 
+def has_setting(table: Any, key: str) -> bool:
+    """Whether settings as people write them have a value under a dotted key.
+
+    >>> table = {"seed": 1, "task": "nlgp,g=3"}
+    >>> has_setting(table, "seed"), has_setting(table, "task.g"), has_setting(table, "task.size")
+    (True, True, False)
+    """
+    for part in key.split("."):
+        table = read_settings(table) if isinstance(table, str) else table
+        if not isinstance(table, Mapping) or part not in table:
+            return False
+        table = table[part]
+    return True
+
+
 def flatten_settings(settings: Any, prefix: str = "") -> dict[str, Any]:
     """Nested settings with dotted keys, also those in lists; other lists become tuples.
 

@@ -32,9 +32,7 @@ def estimate_seconds(
     """
     runs = list(runs)
     ratios = {} if store is None else _learn_ratios(store, {run.kind() for run in runs}, device)
-    known = {
-        kind: {sort: (median(each), len(each)) for sort, each in sorts.items()} for kind, sorts in ratios.items()
-    }
+    known = {kind: {sort: (median(each), len(each)) for sort, each in sorts.items()} for kind, sorts in ratios.items()}
     found = {}
     for run in runs:
         sorts = known.get(run.kind(), {EVERY: (1.0, 0)})

@@ -16,6 +16,7 @@ import torch
 
 import prunefield
 from prunefield.core.errors import Error, RunError
+from prunefield.core.files import store_option
 from prunefield.core.progress import track_progress
 from prunefield.core.terminal import show_warning
 from prunefield.engines import Engine, Hints, Notice, Retry
@@ -101,7 +102,8 @@ def _execute(store: Store, run: Run, folder: RunFolder, device: str, logger: Log
     except Exception as error:
         message = f"{type(error).__name__}: {error}".splitlines()[0]
         folder.fail(message, traceback.format_exc(), records)
-        raise RunError(f"{message} (`prunefield runs show {folder.name}` has the traceback)") from error
+        command = f"prunefield runs show {folder.name}{store_option(store.root)}"
+        raise RunError(f"{message} (`{command}` has the traceback)") from error
     finally:
         log.close()
     return log.problems
