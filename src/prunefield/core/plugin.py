@@ -172,7 +172,7 @@ def _one_line(error: ValidationError, final: type[Plugin]) -> str:
     """The first problem of a validation, with the key as the user wrote it; a misspelt key explains a missing one."""
     problems = error.errors(include_url=False)
     first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
-    key = ".".join(str(part) for part in first["loc"])
+    key = ".".join(str(part) for part in first["loc"] if part != "[key]")
     if first["type"] == "extra_forbidden":
         *outer, name = map(str, first["loc"])
         fields = final.model_fields
