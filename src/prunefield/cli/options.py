@@ -264,8 +264,10 @@ def print_plan(args: Namespace, plan: "Plan") -> int:
     """What --dry-run prints: the runs, which of them are stored, and the time of the rest."""
     from prunefield.core.terminal import show_duration
     from prunefield.engines import choose_engine
+    from prunefield.loggers import Logger
 
-    choose_engine(args.engine, args.jobs, args.retry)  # refused here as it would be without --dry-run
+    choose_engine(args.engine, args.jobs, args.retry)  # refused here as they would be without --dry-run
+    Logger.parse(args.log) if args.log else None
     plan = plan.with_pack(args.pack) if args.pack else plan
     if args.json:
         print_json(plan.as_json())
