@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from toy import Toy
 
 from prunefield import Mask, Run
 from prunefield.cli import main
 from prunefield.core.errors import RunError, UsageError
 from prunefield.core.settings import read_settings
+from prunefield.lab.execution import obtain
+from prunefield.lab.store import Store
 from prunefield.lab.study import Study
 from prunefield.papers import Item
 from prunefield.report.ledger import read_finding
@@ -257,3 +260,17 @@ def test_what_user_code_prints_goes_to_stderr_under_json(folder):
     assert found.returncode == 0
     assert json.loads(found.stdout)["weights"] == 8
     assert {"loaded", "made", "from a child"} <= set(found.stderr.splitlines())
+
+
+def test_names_and_options_come_in_any_order(capsys, folder):
+    obtain(Store("store"), Toy())
+    assert main(["runs", "show", "--store", "store", Toy().folder]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0]["run"] == Toy().folder
+    assert "unknown run 'absent'" in refuse(capsys, ["runs", "remove", "--store", "store", "absent"])
+
+
+@pytest.mark.parametrize("option", [["--log", "absent"], ["--engine", "ray,num_gpus=1.5"], ["--retry", "-1"]])
+def test_a_plan_refuses_what_the_sweep_would(capsys, folder, option):
+    (folder / "sweep.toml").write_text(f"{NEURON}[sweep]\nseed = [1, 2]\n")
+    for more in ([], ["--dry-run"]):
+        refuse(capsys, ["sweep", "sweep.toml", *option, *more])

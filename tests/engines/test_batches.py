@@ -54,6 +54,22 @@ def test_what_a_run_takes_of_a_ray_cluster():
     assert "(CPU 1, GPU 2)" in notice.text
 
 
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        ("ray,resources.fast=-1", "resources.fast: Ray takes 0, a fraction"),
+        ("ray,resources.fast=2.5", "resources.fast: Ray takes 0, a fraction"),
+        ("ray,num_gpus=1.5", "num_gpus: Ray takes 0, a fraction from 0.0001 to 1 or a whole number"),
+        ("ray,num_gpus=1e-9", "num_gpus: Ray takes 0, a fraction"),
+        ("ray,resources.CPU=1", "resources.CPU: 'CPU' is not a custom resource"),
+    ],
+)
+def test_amounts_that_ray_refuses_are_refused_in_one_line(engine, message):
+    with pytest.raises(UsageError) as caught:
+        Engine.parse(engine)
+    assert message in str(caught.value)
+
+
 def test_retry_is_one_word_for_all_engines():
     assert [choose_engine(kind, retry=7).settings()["retry"] for kind in ("local", "ray", "slurm")] == [7, 7, 7]
     assert [Engine.parse(kind).settings()["retry"] for kind in ("local", "ray", "slurm")] == [0, 3, 3]

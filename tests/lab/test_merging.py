@@ -12,7 +12,7 @@ from test_packs import rewrite_digest
 from toy import Toy
 
 from prunefield.cli import main
-from prunefield.core.errors import UsageError
+from prunefield.core.errors import StoreError, UsageError
 from prunefield.lab.execution import obtain
 from prunefield.lab.folder import SAFE_POINTS
 from prunefield.lab.joining import merge_stores
@@ -211,3 +211,39 @@ def test_old_safe_points_have_no_fraction(tmp_path, monkeypatch):
     folder = save_point(store, Toy(), 30, [Record({"step": 9})])
     assert measure_safe_point(folder.name, (folder.path / SAFE_POINTS[0]).read_bytes()) == (0.0, 1)
     shutil.rmtree(store.root)
+
+
+@pytest.mark.parametrize("file", ["done.json", "records.json", "tensors.safetensors"])
+def test_a_named_pipe_in_a_finished_run_is_refused_and_not_waited_for(stores, file, capsys):
+    one, _, place = stores
+    pipe = one.folder(Toy(seed=0)).path / file
+    pipe.unlink()
+    os.mkfifo(pipe)
+    assert main(["runs", "merge", str(one.root), "--store", str(place)]) == 1
+    warning = capsys.readouterr().err
+    assert f"{Toy(seed=0).folder}: damaged in {one.root}: {file}" in warning
+    assert Store(place).names() == [Toy(seed=1).folder]
+
+
+def test_named_pipes_in_an_unfinished_run_are_not_waited_for(stores):
+    one, _, place = stores
+    folder = save_point(one, Toy(seed=7), 10)
+    (one.root / "locks" / folder.name).unlink(missing_ok=True)
+    for path in (folder.path / SAFE_POINTS[1], folder.path / "progress", one.root / "locks" / folder.name):
+        os.mkfifo(path)
+    assert (folder.status, folder.progress()) == ("stopped", 0)
+    assert merge_stores(place, [one]).resumed == [folder.name]
+    (folder.path / SAFE_POINTS[0]).unlink()
+    os.mkfifo(folder.path / SAFE_POINTS[0])
+    assert merge_stores(place, [one]).behind == [folder.name]
+    (folder.path / "settings.json").unlink()
+    os.mkfifo(folder.path / "settings.json")
+    assert merge_stores(place, [one]).behind == [folder.name]
+
+
+def test_a_store_whose_mark_is_a_named_pipe_is_refused(stores):
+    one, _, place = stores
+    (one.root / "store.json").unlink()
+    os.mkfifo(one.root / "store.json")
+    with pytest.raises(StoreError, match=r"store\.json is unreadable .*it is not a regular file"):
+        merge_stores(place, [one.root])

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import torch
@@ -272,3 +273,14 @@ def test_threads_that_make_a_store_at_the_same_moment(tmp_path):
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda _: make(), range(4)))
         assert os.listdir(tmp_path / str(number)) == ["store.json"]
+
+
+def test_a_command_in_a_message_names_the_store_unless_it_is_the_default_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PRUNEFIELD_STORE", raising=False)
+    name = Toy().folder
+    for place, option in (("prunefield-out", ""), ("my store", " --store 'my store'")):
+        assert f"`prunefield runs remove {name}{option}`" in Store(place)[name].remedy
+        assert f"`prunefield runs remove {name}{option}`" in Store(Path(place))[name].remedy
+    monkeypatch.setenv("PRUNEFIELD_STORE", "my store")
+    assert f"`prunefield runs remove {name}`" in Store(tmp_path / "my store")[name].remedy

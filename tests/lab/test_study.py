@@ -10,6 +10,7 @@ from prunefield.core.figures import PALETTE, encode_figure
 from prunefield.engines import choose_engine
 from prunefield.engines.local import Local
 from prunefield.lab.study import Study
+from prunefield.tasks.nlgp import Nlgp
 
 pytestmark = pytest.mark.usefixtures("workers")
 
@@ -101,9 +102,10 @@ def test_results_look_well(results):
 
 
 def test_a_drawing_of_odd_sweeps(tmp_path):
-    settings = {"kind": "neuron", "task": "nlgp", "steps": 10, "inits": 1, "batch_size": 10}
+    common = {"kind": "neuron", "steps": 10, "inits": 1, "batch_size": 10}
+    settings = {**common, "task": "nlgp"}
     tasks = ["nlgp", "ising", "nlgp,lengthscales=[1.0,2.0]"]
-    found = Study(settings, {"task": tasks}).run(tmp_path, jobs=1, progress=False)
+    found = Study(common, {"task": tasks}).run(tmp_path, jobs=1, progress=False)
     lines = [text.get_text() for text in found.plot().legends[0].get_texts()]
     assert lines[:2] == [
         "task.kind = nlgp, task.lengthscales = (1.0, 3.0)",
@@ -181,6 +183,11 @@ def test_one_run_without_a_sweep_is_plotted_against_its_steps(store):
         (TOY, {"seed": (n for n in [1])}, "sweep takes non-empty lists"),
         (TOY, [1, 2], "sweep takes a table of lists"),
         (TOY, {"seed.x": [1]}, "seed is 5, which has no settings of its own"),
+        (TOY, {"seed": [1, 2]}, "seed has a value outside of the sweep, and is swept as well; remove one of the two"),
+        ({"kind": "neuron", "task": "nlgp,g=3"}, {"task.g": [1.0, 2.0]}, "task.g has a value outside of the sweep"),
+        ({"kind": "neuron", "task": {"kind": "nlgp"}}, {"task": ["ising"]}, "task has a value outside of the sweep"),
+        ({"kind": "neuron", "task": Nlgp(), "task.g": 3}, {"task.g": [1.0]}, "task.g has a value outside of the sweep"),
+        ({"kind": "neuron", "task": Nlgp()}, {"zip": {"task": ["ising"]}}, "task has a value outside of the sweep"),
         ({"steps": 3}, None, "a table with the key 'kind'"),
         (3, None, "a study needs a table of settings"),
         ("toi", None, "did you mean 'toy'?"),
@@ -192,6 +199,12 @@ def test_a_wrong_study_gets_one_line_when_it_is_made(settings, sweep, message):
         Study(settings | {"seed": 5} if settings is TOY else settings, sweep)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_sweep_may_start_from_a_run_or_plug_in_which_have_every_setting():
+    assert [run.seed for run in Study(Toy(seed=5), {"seed": [1, 2]})] == [1, 2]
+    study = Study({"kind": "neuron", "task": Nlgp(g=3.0)}, {"task.g": [1.0, 2.0]})
+    assert [run.task.g for run in study] == [1.0, 2.0]
 
 
 def test_wrong_ways_to_execute_get_one_line_and_make_no_store(tmp_path):

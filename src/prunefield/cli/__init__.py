@@ -87,7 +87,7 @@ def call_verb(argv: list[str]) -> int:
     from prunefield.cli.options import make_parser, reserve_stdout
 
     verb = import_module(verbs[first])
-    args = make_parser(first, verb).parse_args(argv[1:])
+    args = make_parser(first, verb).parse_intermixed_args(argv[1:])
     with reserve_stdout() if getattr(args, "json", False) else nullcontext():
         return verb.execute(args)
 

@@ -7,7 +7,6 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
@@ -243,9 +242,9 @@ def print_json(document: dict[str, Any]) -> None:
 
 def _encode_document(document: dict[str, Any]) -> str:
     """Readable JSON; with long lists one line for each entry, since indenting would take most of the time."""
-    dump = partial(json.dumps, ensure_ascii=False, allow_nan=False)
     if not any(isinstance(value, list) and len(value) > MANY for value in document.values()):
-        return dump(document, indent=1)
+        return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+    dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode
     parts = [
         f"{dump(key)}: " + ("[\n" + ",\n".join(map(dump, value)) + "\n]" if isinstance(value, list) else dump(value))
         for key, value in document.items()
@@ -265,8 +264,10 @@ def print_plan(args: Namespace, plan: "Plan") -> int:
     """What --dry-run prints: the runs, which of them are stored, and the time of the rest."""
     from prunefield.core.terminal import show_duration
     from prunefield.engines import choose_engine
+    from prunefield.loggers import Logger
 
-    choose_engine(args.engine, args.jobs, args.retry)  # refused here as it would be without --dry-run
+    choose_engine(args.engine, args.jobs, args.retry)  # refused here as they would be without --dry-run
+    Logger.parse(args.log) if args.log else None
     plan = plan.with_pack(args.pack) if args.pack else plan
     if args.json:
         print_json(plan.as_json())

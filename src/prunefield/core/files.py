@@ -4,7 +4,9 @@ import errno
 import hashlib
 import os
 import secrets
+import shlex
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,11 +17,30 @@ from typing import IO
 from prunefield.core.errors import StoreError, UsageError
 
 STORE = "PRUNEFIELD_STORE"  # the variable with the folder of results
+AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # do not wait for the other end of a pipe
 
 
 def default_store() -> Path:
     """Where results are kept unless another folder is chosen."""
     return Path(os.environ.get(STORE) or "prunefield-out")
+
+
+def store_option(root: Path) -> str:
+    """What a command in a message needs so that it finds this store: nothing if that is the default one."""
+    is_default = os.path.abspath(root) == os.path.abspath(default_store())
+    return "" if is_default else f" --store {shlex.quote(str(root))}"
+
+
+def read_regular(path: Path | str) -> bytes:
+    """The content of a regular file; OSError for anything else: a named pipe would wait for whoever writes to it."""
+    with open(path, "rb", buffering=0, opener=_open_at_once) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        return file.read()
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | AT_ONCE)
 
 
 def write_whole(
@@ -154,7 +175,7 @@ def is_locked(path: Path) -> bool:
     import fcntl
 
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY | AT_ONCE)
     except OSError:
         return False
     try:

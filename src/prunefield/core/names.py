@@ -39,10 +39,13 @@ def modules(family: str) -> dict[str, str]:
 
 def find_module(family: str, kind: str) -> str | None:
     """The module of a kind, None if there is no such kind. Plans ask for it thousands of times."""
-    state = tuple(folder for package in prunefield.__path__ for folder in _date_folders(_locate(package, family)))
-    if any(time.time_ns() - date < SETTLED for _, date in state):  # another file may get the same date
+    state: list[tuple[str, int]] = []
+    for package in prunefield.__path__:
+        _date_folders(_locate(package, family), state)
+    newest = max([date for _, date in state], default=0)
+    if time.time_ns() - newest < SETTLED:  # another file may get the same date
         return modules(family).get(kind)
-    return _list_modules(family, state, tuple(sys.path)).get(kind)
+    return _list_modules(family, tuple(state), tuple(sys.path)).get(kind)
 
 
 @lru_cache(maxsize=32)
@@ -51,15 +54,15 @@ def _list_modules(family: str, state: tuple[tuple[str, int], ...], path: tuple[s
     return modules(family)
 
 
-def _date_folders(root: str) -> Iterator[tuple[str, int]]:
-    """A folder and those in it, each with the time at which a file was last added to it or removed."""
+def _date_folders(root: str, found: list[tuple[str, int]]) -> None:
+    """Adds a folder and those in it, each with the time at which a file was last added to it or removed."""
     try:
         date = os.stat(root).st_mtime_ns
     except OSError:  # a package that adds nothing to this family
         return
-    yield root, date
+    found.append((root, date))
     for folder in _list_folders(root, date):
-        yield from _date_folders(folder)
+        _date_folders(folder, found)
 
 
 @lru_cache(maxsize=256)
@@ -102,6 +105,7 @@ def _files(family: str) -> Iterator[tuple[Path, Path]]:
                 yield path, file
 
 
+@lru_cache(maxsize=256)
 def _locate(package: str, family: str) -> str:
     return os.path.join(package, *family.split("."))
 

@@ -20,6 +20,9 @@ from prunefield.core.errors import UsageError, unknown
 from prunefield.core.names import find_module, list_presets, modules, name_of
 from prunefield.core.settings import put_setting, read_settings
 
+LARGEST = 2**63
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False)
+
 
 class Plugin(BaseModel):
     """Frozen settings. `version` is raised whenever the same settings begin to give different numbers."""
@@ -31,10 +34,10 @@ class Plugin(BaseModel):
     @model_validator(mode="after")
     def _check_numbers(self) -> Self:
         """Whole numbers must fit into 64 bits."""
-        for name in type(self).model_fields:
+        for name in type(self).__pydantic_fields__:  # a plain loop: a sweep makes hundreds of thousands of these
             value = getattr(self, name)
             for item in value if isinstance(value, tuple) else (value,):
-                if isinstance(item, int) and abs(item) >= 2**63:
+                if isinstance(item, int) and not -LARGEST < item < LARGEST:
                     raise UsageError(f"{name} must be below 2^63 in magnitude")
         return self
 
@@ -55,9 +58,14 @@ class Plugin(BaseModel):
 
     def nested(self) -> "list[Plugin]":
         """The plug-ins among its settings, those in tuples included."""
-        values = (getattr(self, name) for name in type(self).model_fields)
-        flat = (item for value in values for item in (value if isinstance(value, tuple) else (value,)))
-        return [item for item in flat if isinstance(item, Plugin)]
+        found: list[Plugin] = []
+        for name in type(self).__pydantic_fields__:
+            value = getattr(self, name)
+            if isinstance(value, Plugin):
+                found.append(value)
+            elif isinstance(value, tuple):
+                found += [item for item in value if isinstance(item, Plugin)]
+        return found
 
     def require(self) -> None:
         """Raises one clear line if what this or a nested plug-in reads, such as a data set, is not there."""
@@ -105,8 +113,7 @@ class Plugin(BaseModel):
 
 def hash_settings(settings: Mapping[str, Any]) -> str:
     """Sixteen hexadecimal digits for settings as JSON holds them."""
-    text = json.dumps(settings, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(_canonical.encode(settings).encode()).hexdigest()[:16]
 
 
 class Nested:
@@ -166,7 +173,7 @@ def _one_line(error: ValidationError, final: type[Plugin]) -> str:
     """The first problem of a validation, with the key as the user wrote it; a misspelt key explains a missing one."""
     problems = error.errors(include_url=False)
     first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
-    key = ".".join(str(part) for part in first["loc"])
+    key = ".".join(str(part) for part in first["loc"] if part != "[key]")
     if first["type"] == "extra_forbidden":
         *outer, name = map(str, first["loc"])
         fields = final.model_fields

@@ -51,6 +51,9 @@ def put_setting(table: dict[str, Any], key: str, value: Any) -> None:
     >>> table
     {'task': {'kind': 'nlgp', 'g': 3}}
     """
+    if "." not in key:  # most keys, hundreds of thousands of times in a sweep
+        table[key] = value
+        return
     *path, last = key.split(".")
     if len(path) > DEEPEST:
         raise UsageError(f"the key {key[:100]!r} is nested more than {DEEPEST} deep")
@@ -64,6 +67,21 @@ def put_setting(table: dict[str, Any], key: str, value: Any) -> None:
     table[last] = value
 
 
+def has_setting(table: Any, key: str) -> bool:
+    """Whether settings as people write them have a value under a dotted key.
+
+    >>> table = {"seed": 1, "task": "nlgp,g=3"}
+    >>> has_setting(table, "seed"), has_setting(table, "task.g"), has_setting(table, "task.size")
+    (True, True, False)
+    """
+    for part in key.split("."):
+        table = read_settings(table) if isinstance(table, str) else table
+        if not isinstance(table, Mapping) or part not in table:
+            return False
+        table = table[part]
+    return True
+
+
 def flatten_settings(settings: Any, prefix: str = "") -> dict[str, Any]:
     """Nested settings with dotted keys, also those in lists; other lists become tuples.
 
@@ -74,8 +92,13 @@ def flatten_settings(settings: Any, prefix: str = "") -> dict[str, Any]:
         settings = {str(place): item for place, item in enumerate(settings)}
     if not isinstance(settings, dict):
         return {prefix: tuple(settings) if isinstance(settings, list) else settings}
-    dot = f"{prefix}." if prefix else ""
-    return {key: item for own, value in settings.items() for key, item in flatten_settings(value, dot + own).items()}
+    dot, flat = f"{prefix}." if prefix else "", {}
+    for own, value in settings.items():
+        if isinstance(value, dict | list):
+            flat |= flatten_settings(value, dot + own)
+        else:
+            flat[dot + own] = value
+    return flat
 
 
 def split_settings(text: str) -> list[str]:

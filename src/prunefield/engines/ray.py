@@ -6,13 +6,13 @@ import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from prunefield.core.errors import RunError, UsageError
 from prunefield.engines import ONE_THREAD, Engine, Hints, Notice, Outcome, Retry, attempt_work, count_cores
-from prunefield.engines._batches import pack_batches
+from prunefield.engines._batches import halve_batch, pack_batches
 
 DEATHS = {
     "WorkerCrashedError": "its process died",
@@ -22,7 +22,27 @@ DEATHS = {
 }
 
 
+OWN = ("CPU", "GPU", "memory", "object_store_memory")  # resources that Ray gives in other ways
+LEAST = 0.0001  # of a resource that Ray can share
 BATCH = 1.0  # estimated seconds of small runs that are one task of Ray, which takes milliseconds to start
+
+
+def _check_amount(amount: float) -> float:
+    if amount < 0 or (amount > 1 and amount != int(amount)) or 0 < amount < LEAST:
+        raise UsageError(f"Ray takes 0, a fraction from {LEAST} to 1 or a whole number of a resource, not {amount:g}")
+    return amount
+
+
+def _check_name(name: str) -> str:
+    if name in OWN or not name:
+        raise UsageError(
+            f"{name!r} is not a custom resource; one run takes one CPU, and num_gpus is the number of its GPUs"
+        )
+    return name
+
+
+Amount = Annotated[float, AfterValidator(_check_amount)]
+CustomName = Annotated[str, AfterValidator(_check_name)]
 
 
 class Ray(Engine):
@@ -44,12 +64,11 @@ class Ray(Engine):
     retry: int = Field(
         default=3, ge=0, description="number of times a run is restarted after its process or machine died"
     )
-    num_gpus: float | None = Field(
+    num_gpus: Amount | None = Field(
         default=None,
-        ge=0,
         description="GPUs per run, where a fraction shares one; by default 0.25 with --device cuda",
     )
-    resources: dict[str, float] = Field(
+    resources: dict[CustomName, Amount] = Field(
         default={}, description="custom resources of the cluster that one run needs, as in resources.fast=1"
     )
 
@@ -73,12 +92,16 @@ class Ray(Engine):
         start: dict[str, Any] = here if self.address is None else {"address": self.address}
         try:
             ray.init(runtime_env={"env_vars": ONE_THREAD}, log_to_driver=False, logging_level=logging.ERROR, **start)
-        except (ConnectionError, RuntimeError, ValueError, RayError) as error:  # ValueError: an odd address
+        except Exception as error:  # of many classes, a bare Exception when a busy machine starts it too slowly
             raise RunError(_explain_refusal(self.address, error)) from None
         hints = hints or Hints()
         needs = self._list_needs(hints.device)
         try:
-            yield from _find_shortage([node["Resources"] for node in ray.nodes() if node["Alive"]], needs)
+            nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+            for notice in _find_shortage(nodes, needs):
+                if self.is_here:  # nobody can add a node to it
+                    raise UsageError(f"{notice.text.partition(';')[0]}; lower that, or give the address of a cluster")
+                yield notice
             remote = ray.remote(max_retries=0, **needs)(attempt_batch)
             cores = int(ray.cluster_resources().get("CPU", 1))
             slots = max(1, min(self.jobs or cores, cores))
@@ -98,7 +121,8 @@ class Ray(Engine):
                     try:
                         outcomes = ray.get(reference)
                         yield from outcomes
-                        waiting += [[index] for index in batch[len(outcomes) :]]  # there was no time left for these
+                        late = batch[len(outcomes) :]  # there was no time left for these
+                        waiting += halve_batch(late)
                     except RayError as error:
                         death, (index, *others) = _name_death(error), batch
                         if others and death:  # nobody knows which of them it was

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from prunefield.core.errors import UsageError
-from prunefield.core.files import default_store
+from prunefield.core.files import default_store, store_option
 from prunefield.core.interruption import advise
 from prunefield.engines import Engine, Hints, Notice, Outcome, Retry
 from prunefield.engines._batches import pack_batches
@@ -19,7 +19,7 @@ from prunefield.engines._slurm_commands import ask_slurm, find_longest_array, su
 from prunefield.engines._slurm_queue import Piece, Place, Queue, make_pieces, name_array
 from prunefield.engines._slurm_watch import watch_pieces
 
-ADVICE = "the jobs continue in Slurm; run the same command to wait for them, or `prunefield cancel` to end them"
+ADVICE = "the jobs continue in Slurm; run the same command to wait for them, or `prunefield cancel{}` to end them"
 Text = Annotated[str, BeforeValidator(lambda value: value if value is None else str(value))]  # 10:00:00 is a time
 
 
@@ -75,7 +75,7 @@ class Slurm(Engine):
         def submit(these: Sequence[Piece], alone: bool = False) -> dict[str, Place]:
             return self._submit(queue, name, these, hints.device, alone=alone)
 
-        with advise(ADVICE):
+        with advise(ADVICE.format(store_option(queue.folder.parent.parent))):
             yield from watch_pieces(queue, pieces, submit, retry=self.retry, poll=self.poll)
 
     def cancel(self, folder: Path) -> list[str]:

@@ -1,7 +1,6 @@
 """How long runs will take: their own estimate, corrected by what the store has measured on this machine."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from statistics import median
 from typing import NamedTuple
@@ -11,6 +10,8 @@ from prunefield.core.plugin import Plugin
 from prunefield.lab.store import Store
 from prunefield.runs import Run
 
+Sort = tuple[str, ...]  # all kinds among the settings of a run
+EVERY: Sort = ()
 ENOUGH = 30  # measured runs of a kind: more would take longer to read than they improve a median
 
 
@@ -31,39 +32,45 @@ def estimate_seconds(
     """
     runs = list(runs)
     ratios = {} if store is None else _learn_ratios(store, {run.kind() for run in runs}, device)
+    known = {kind: {sort: (median(each), len(each)) for sort, each in sorts.items()} for kind, sorts in ratios.items()}
     found = {}
     for run in runs:
-        known = ratios.get(_name_sort(run)) or ratios.get((run.kind(),)) or ()
-        found[run] = TimeEstimate(run.seconds() * (median(known) if known else 1.0), len(known))
+        sorts = known.get(run.kind(), {EVERY: (1.0, 0)})
+        own = sorts.get(_name_sort(run)) if len(sorts) > 2 else None  # a single sort has the median of its kind
+        factor, learnt = own or sorts[EVERY]
+        found[run] = TimeEstimate(run.seconds() * factor, learnt)
     return found
 
 
-def _learn_ratios(store: Store, kinds: set[str], device: str) -> dict[tuple[str, ...], list[float]]:
-    """Measured ÷ estimated seconds of finished runs, by sort and by kind."""
-    ratios, seen = defaultdict(list), Counter()
-    for folder in store:
-        kind = folder.kind
-        if kind not in kinds or seen[kind] == ENOUGH:
+def _learn_ratios(store: Store, kinds: set[str], device: str) -> dict[str, dict[Sort, list[float]]]:
+    """Measured ÷ estimated seconds of finished runs, by kind and by sort, and all of a kind as EVERY."""
+    ratios: dict[str, dict[Sort, list[float]]] = {}
+    for name in store.names():
+        kind = name.rpartition("-")[0]
+        if kind not in kinds or len(ratios.get(kind, {}).get(EVERY, ())) == ENOUGH:
             continue
         with suppress(Error):  # damaged, or of another version: nothing to learn from
+            folder = store[name]
             made, run = folder.table("made"), Run.parse(folder.table("settings"))
             seconds, guess = made.get("seconds"), run.seconds()
             if made.get("device") == device and isinstance(seconds, int | float) and guess > 0:
-                seen[kind] += 1
-                for sort in {_name_sort(run), (kind,)}:
-                    ratios[sort].append(max(seconds, 1e-3) / guess)
+                for sort in (EVERY, _name_sort(run)):
+                    ratios.setdefault(kind, {}).setdefault(sort, []).append(max(seconds, 1e-3) / guess)
     return ratios
 
 
-def _name_sort(run: Run) -> tuple[str, ...]:
+def _name_sort(run: Run) -> Sort:
     """All kinds among the settings of a run, with their places."""
-    return tuple(_list_kinds(run, "kind"))
+    found: list[str] = []
+    _add_kinds(run, "kind", found)
+    return tuple(found)
 
 
-def _list_kinds(plugin: Plugin, place: str) -> Iterator[str]:
-    yield f"{place}={plugin.kind()}@{plugin.version}"
+def _add_kinds(plugin: Plugin, place: str, found: list[str]) -> None:
+    found.append(f"{place}={plugin.kind()}@{plugin.version}")
     for name in type(plugin).model_fields:
         value = getattr(plugin, name)
-        for number, item in enumerate(value if isinstance(value, tuple) else (value,)):
-            if isinstance(item, Plugin):
-                yield from _list_kinds(item, f"{place}.{name}.{number}")
+        if isinstance(value, Plugin | tuple):
+            for number, item in enumerate(value if isinstance(value, tuple) else (value,)):
+                if isinstance(item, Plugin):
+                    _add_kinds(item, f"{place}.{name}.{number}", found)

@@ -16,6 +16,7 @@ import torch
 
 import prunefield
 from prunefield.core.errors import Error, RunError
+from prunefield.core.files import store_option
 from prunefield.core.progress import track_progress
 from prunefield.core.terminal import show_warning
 from prunefield.engines import Engine, Hints, Notice, Retry
@@ -101,7 +102,8 @@ def _execute(store: Store, run: Run, folder: RunFolder, device: str, logger: Log
     except Exception as error:
         message = f"{type(error).__name__}: {error}".splitlines()[0]
         folder.fail(message, traceback.format_exc(), records)
-        raise RunError(f"{message} (`prunefield runs show {folder.name}` has the traceback)") from error
+        command = f"prunefield runs show {folder.name}{store_option(store.root)}"
+        raise RunError(f"{message} (`{command}` has the traceback)") from error
     finally:
         log.close()
     return log.problems
@@ -162,8 +164,7 @@ def show_bar(
 
 def order_runs(runs: Iterable[Run]) -> list[Run]:
     """The runs and all that they depend on, each once; dependencies come first, the simplest before the others."""
-    depth = _depths(runs)
-    return sorted(depth, key=depth.__getitem__)
+    return [run for run, _ in sorted(_depths(runs).items(), key=lambda pair: pair[1])]
 
 
 def _depths(runs: Iterable[Run]) -> dict[Run, int]:
@@ -171,9 +172,10 @@ def _depths(runs: Iterable[Run]) -> dict[Run, int]:
     depth: dict[Run, int] = {}
 
     def visit(run: Run) -> int:
-        if run not in depth:
-            depth[run] = 1 + max((visit(need) for need in run.needs()), default=-1)
-        return depth[run]
+        found = depth.get(run)
+        if found is None:
+            found = depth[run] = 1 + max(map(visit, run.needs()), default=-1)
+        return found
 
     for run in runs:
         visit(run)

@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from prunefield.core import files
 from prunefield.core.errors import StoreError, UsageError
-from prunefield.core.files import checksum, delete_path, is_locked, is_part, sync_folder
+from prunefield.core.files import checksum, delete_path, is_locked, is_part, read_regular, store_option, sync_folder
 from prunefield.lab.examination import FILES, MARK, Examined, combine_sums, decode_result, decode_values, examine_files
 from prunefield.lab.json_files import encode_table, read_table
 
@@ -102,7 +102,7 @@ class RunFolder:
 
         for path in (self.path / name for name in SAFE_POINTS):
             try:
-                return unpack_safe_point(self.name, path.read_bytes())
+                return unpack_safe_point(self.name, read_regular(path))
             except FileNotFoundError:
                 continue
             except (OSError, ValueError):
@@ -118,7 +118,7 @@ class RunFolder:
 
         for name in SAFE_POINTS:
             with suppress(OSError, ValueError, LookupError):
-                data = (self.path / name).read_bytes()
+                data = read_regular(self.path / name)
                 return measure_safe_point(self.name, data), data
         return None
 
@@ -184,7 +184,7 @@ class RunFolder:
     def progress(self) -> float:
         """The fraction of the run that is done."""
         try:
-            found = float((self.path / "progress").read_text())
+            found = float(read_regular(self.path / "progress"))
         except (OSError, ValueError):
             found = 0.0
         # Looked for last: a run that ends in this moment has no `progress` any more, but the mark.
@@ -215,7 +215,7 @@ class RunFolder:
         """The values of the records of a finished run, without its tensors: one file is read and checked."""
         sums = read_table(self.path / "done.json").get("files")
         try:
-            data = (self.path / "records.json").read_bytes()
+            data = read_regular(self.path / "records.json")
             if not isinstance(sums, dict) or checksum(data) != sums.get("records.json"):
                 raise ValueError("records.json was truncated or edited")
             return decode_values(data)
@@ -228,7 +228,8 @@ class RunFolder:
 
     @property
     def remedy(self) -> str:
-        return f"run `prunefield runs remove {self.name}` and repeat the command that made it"
+        command = f"prunefield runs remove {self.name}{store_option(self.root)}"
+        return f"run `{command}` and repeat the command that made it"
 
     def problems(self) -> list[str]:
         """What is wrong with a finished run, one line per problem."""
@@ -236,7 +237,7 @@ class RunFolder:
 
     def examine(self) -> Examined:
         """Reads every file of a finished run and compares it with what `done.json` says, and that with the rest."""
-        return examine_files(self.name, lambda name: (self.path / name).read_bytes())
+        return examine_files(self.name, lambda name: read_regular(self.path / name))
 
     @property
     def status(self) -> Literal["done", "running", "stopped", "failed", "foreign"]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from prunefield.core.errors import StoreError
+from prunefield.core.files import read_regular
 
 
 def encode_table(value: Any) -> bytes:
@@ -33,8 +34,7 @@ def decode_table(data: bytes) -> dict[str, Any]:
 def read_table(path: Path | str, default: dict[str, Any] | None = None) -> dict[str, Any]:
     """The table in a JSON file, or `default` if there is no such file."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            return decode_table(file.read())
+        return decode_table(read_regular(path))
     except (OSError, ValueError, RecursionError) as error:
         if default is not None and isinstance(error, FileNotFoundError):
             return default

@@ -87,11 +87,11 @@ def _name_group(table: Mapping[str, Any], key: str) -> tuple[object, ...]:
 
 
 def _is_kind(key: str) -> bool:
-    return key.rpartition(".")[2] == "kind"
+    return key == "kind" or key.endswith(".kind")
 
 
 def _is_seed(key: str) -> bool:
-    return key.rpartition(".")[2] == "seed"
+    return key == "seed" or key.endswith(".seed")
 
 
 def _shorten_key(key: str) -> str:

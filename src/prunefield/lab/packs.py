@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from prunefield.core.errors import StoreError, UsageError, list_names
-from prunefield.core.files import cannot_read, open_whole
+from prunefield.core.files import cannot_read, open_whole, store_option
 from prunefield.core.sizes import Meter, count_stored
 from prunefield.lab.examination import FILES, MARK, Examined, check_contents, examine_files
 from prunefield.lab.folder import RunFolder
@@ -48,13 +48,13 @@ def write_pack(folders: Iterable[RunFolder], path: Path | str, *, chosen_by: str
     chosen = sorted(dict.fromkeys(folders), key=lambda folder: folder.name)
     if not chosen:
         raise UsageError("there is no finished run to pack")
-    digests = {folder.name: _check(folder.name, folder.examine()).digest for folder in chosen}
+    digests = {folder.name: _examine(folder).digest for folder in chosen}
     with open_whole(Path(path), chosen_by=chosen_by) as file:
         with zipfile.ZipFile(file, "w") as archive:
             archive.comment = b"0" * SEAL
             archive.writestr(_describe(CONTENT), encode_table({"format": FORMAT, "runs": digests}))
             for folder in chosen:
-                found = _check(folder.name, folder.examine())  # read again rather than kept: stores are large
+                found = _examine(folder)  # read again rather than kept: stores are large
                 if found.digest != digests[folder.name]:
                     raise StoreError(f"{folder.name} was changed while it was packed; run the same command again")
                 for name in MEMBERS:
@@ -73,9 +73,11 @@ def _describe(name: str) -> zipfile.ZipInfo:
     return info
 
 
-def _check(run: str, found: Examined) -> Examined:
+def _examine(folder: RunFolder) -> Examined:
+    found = folder.examine()
     if found.problems:
-        raise StoreError(f"{run} is damaged: {found.problems[0]}; `prunefield runs verify` finds all that are")
+        command = f"prunefield runs verify{store_option(folder.root)}"
+        raise StoreError(f"{folder.name} is damaged: {found.problems[0]}; `{command}` finds all that are")
     return found
 
 

@@ -63,15 +63,17 @@ class Plan(Displayed):
         """One row for each run, for people: kind, seed, what varies, items; date and bytes if it is stored."""
         told = distinguish_settings(list(self.settings.values()))
         rows = []
-        for (run, step), known in zip(self.estimates.items(), told, strict=True):
-            here = self.store is not None and run in self.stored
-            kept = measure_folder(self.store[self.names[run]]) if here and self.store else {"date": None, "bytes": None}
-            what = {"run": self.names[run], "kind": run.kind(), **known, "items": list(self.items.get(run, ())), **kept}
-            rows.append({**what, "state": self.state(run), "seconds": step.seconds, "learnt": step.learnt})
+        for (run, step), name, known in zip(self.estimates.items(), self.names.values(), told, strict=True):
+            state, items = self.state(run), list(self.items.get(run, ())) if self.items else []
+            kept = self.store and state == "stored" and measure_folder(self.store[name])
+            row = {"run": name, "kind": run.kind(), **known, "items": items, **(kept or {"date": None, "bytes": None})}
+            rows.append(row | {"state": state, "seconds": step.seconds, "learnt": step.learnt})
         return rows
 
     def as_json(self) -> dict[str, Any]:
-        rows = [{**row, "settings": table} for row, table in zip(self.describe(), self.settings.values(), strict=True)]
+        rows = self.describe()
+        for row, table in zip(rows, self.settings.values(), strict=True):
+            row["settings"] = table
         return {"runs": rows, "core_hours": self.core_hours}
 
     def notes(self) -> Sequence[str]:
@@ -113,6 +115,7 @@ def make_plan(
     ordered = order_runs(runs)
     settings = {run: run.settings() for run in ordered}  # once: there may be hundreds of thousands
     names = {run: name_run(table) for run, table in settings.items()}
-    stored = frozenset(run for run, name in names.items() if store is not None and store[name].is_done)
+    here = set() if store is None else set(store.names())  # quicker than to ask for each whether it is there
+    stored = frozenset(run for run, name in names.items() if name in here and store and store[name].is_done)
     estimates = estimate_seconds(ordered, store, device=device)
     return Plan(estimates, settings, names, stored, find_varying, items or {}, store)

@@ -18,7 +18,15 @@ from typing import Any
 
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.plugin import Plugin
-from prunefield.core.settings import change_setting, count_dots, flatten_settings, put_setting, read_settings, read_toml
+from prunefield.core.settings import (
+    change_setting,
+    count_dots,
+    flatten_settings,
+    has_setting,
+    put_setting,
+    read_settings,
+    read_toml,
+)
 from prunefield.core.sizes import read_start
 from prunefield.engines import Engine, choose_engine
 from prunefield.lab.conditions import check_device
@@ -76,6 +84,8 @@ class Study:
         for key in sorted(table, key=count_dots):
             _check_kept(key, self.sweep.keys)
             put_setting(self.settings, key, table[key])
+        if not isinstance(settings, Run):  # which has every setting
+            self._check_fixed(settings if isinstance(settings, Mapping) else table)
         first = next(iter(self), None)  # a wrong key is reported here, not after an hour
         if first is None:
             raise UsageError(self._place(f"the sweep skips every combination: {self.sweep.skip}"))
@@ -122,6 +132,16 @@ class Study:
         """Decided by what the study says where that is enough: a combination that is skipped need not be valid."""
         flat = flatten_settings(settings)
         return skip(flat if skip.names <= flat.keys() else flatten_settings(Run.parse(settings).settings()))
+
+    def _check_fixed(self, table: Mapping[str, Any]) -> None:
+        """Refuses a setting that has a value of its own and is swept as well: that value would have no effect."""
+        given: dict[str, Any] = {}
+        for key in sorted(map(str, table), key=count_dots):
+            put_setting(given, key, {} if isinstance(table[key], Plugin) else table[key])  # a plug-in has all settings
+        if twice := next((key for key in self.sweep.keys if has_setting(given, key)), None):
+            raise UsageError(
+                self._place(f"{twice} has a value outside of the sweep, and is swept as well; remove one of the two")
+            )
 
     def _check_names(self, first: Run) -> None:
         """Refuses a condition on a setting that no run has; with a sweep over kinds that is hard to know."""

@@ -72,8 +72,9 @@ class Sweep:
         return math.prod(len(part.points) for part in self.parts)
 
     def __iter__(self) -> Iterator[Point]:
+        keys = self.keys
         for values in itertools.product(*(part.points for part in self.parts)):
-            yield dict(zip(self.keys, itertools.chain(*values), strict=True))
+            yield dict(zip(keys, itertools.chain(*values), strict=True))
 
     def describe(self) -> str:
         """

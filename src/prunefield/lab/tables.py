@@ -10,12 +10,19 @@ if TYPE_CHECKING:
 
 def find_varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     """The keys of flat settings that do not have one value in all of them, in the order of the settings."""
-    keys = dict.fromkeys(key for table in settings for key in table)
-    return [key for key in keys if len({_freeze(table.get(key, "absent")) for table in settings}) > 1]
+    keys: dict[str, None] = {}
+    for table in settings:
+        keys.update(dict.fromkeys(table))
+    return [key for key in keys if _varies([table.get(key, "absent") for table in settings])]
+
+
+def _varies(values: Sequence[Any]) -> bool:
+    first, frozen = values[0], _freeze(values[0])
+    return any(value is not first and _freeze(value) != frozen for value in values)
 
 
 def _freeze(value: Any) -> Any:
-    """A value that can be in a set; True is not 1, and 1 is not 1.0."""
+    """A value that can be compared; True is not 1, and 1 is not 1.0."""
     return (type(value), value) if isinstance(value, str | int | float | None) else json.dumps(value)
 
 

@@ -4,8 +4,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from scipy import stats
-
 from prunefield.measures.differences import Difference, compare_pairs
 from prunefield.measures.evidence import Evidence, adjust_p_values, weigh_pairs
 from prunefield.papers import Frame, Verdict, judge, numbers, rows
@@ -84,6 +82,8 @@ def summarise_printed(gaps: Frame) -> Difference:
     Student's t with Satterthwaite's degrees of freedom: each cell's error has 2·(3 − 1). Without printed deviations,
     the interval over cells.
     """
+    from scipy import stats
+
     values, errors = list(gaps["gap"]), numbers(gaps, "error")
     mean, n = sum(values) / len(values), len(values)  # one after the other: in any other order, 1.245 may round up
     if not _have_errors(gaps):
