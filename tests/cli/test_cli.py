@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("workers")
 
 STUDY = 'kind = "toy"\nseed = 1\n'
 PATIENCE = 600  # seconds; a busy machine is not a failure
-SWEEP = STUDY + "[sweep]\nseed = [1, 2]\nscale = [1.0, 3.0]\n"
+SWEEP = 'kind = "toy"\n' + "[sweep]\nseed = [1, 2]\nscale = [1.0, 3.0]\n"
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
     kind = "imp"
     rounds = 6
-    task = { kind = "leaves", categories = 4 }
+    task = { kind = "leaves" }
 
     [sweep]                      # only for `prunefield sweep`; `lab/sweeps.py` has all its words
     seed = [0, 1, 2]
