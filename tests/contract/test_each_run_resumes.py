@@ -15,6 +15,7 @@ from prunefield.report.ledger import find_items
 from prunefield.runs import Run
 from prunefield.runs.cavity import Cavity
 from prunefield.runs.committee import Committee
+from prunefield.runs.committee_flow import CommitteeFlow
 from prunefield.runs.components import Components
 from prunefield.runs.draws import Draws
 from prunefield.runs.enumeration import Enumeration
@@ -87,6 +88,7 @@ SMALL: list[Run] = [
     Ica(task=Kur(k=3.0, **FIELD), components=4, samples=500),
     Draws(task=Gaussian(size=9, lengthscales=(0.5, 1.0)), number=2500, seed=3),
     Steady(size=80),
+    CommitteeFlow(task=Ising(size=40, couplings=(0.3, 0.7)), inits=4, hidden=2, together=False, time=40.0),
     Sketch(dimension=3000, draws=200, tau=0.5),
     Enumeration(start=(1, -0.5, 0.2), end=(0.5, 1, -1), examples=3, kept=2, nodes=24, draws=5000),
     Outcomes(dimension=8, kept=3, cases=300, tau=1.0, fresh=True),

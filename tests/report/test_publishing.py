@@ -128,5 +128,5 @@ def test_reproduce_says_whether_its_result_is_the_published_one(capsys, tmp_path
     assert entry["published"] == ("same" if entry["digest"] == found.digest else "differs")
     assert main(command) == 0
     assert (
-        "items as published" if entry["published"] == "same" else "a result other than the published one"
+        "1 of 1 item as published" if entry["published"] == "same" else "a result other than the published one"
     ) in capsys.readouterr().out

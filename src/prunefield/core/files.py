@@ -33,14 +33,14 @@ def store_option(root: Path) -> str:
 
 def read_regular(path: Path | str) -> bytes:
     """The content of a regular file; OSError for anything else: a named pipe would wait for whoever writes to it."""
-    with open(path, "rb", buffering=0, opener=_open_at_once) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    number = os.open(path, os.O_RDONLY | AT_ONCE)
+    try:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
-        return file.read()
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | AT_ONCE)
+        with open(number, "rb", buffering=0, closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(number)
 
 
 def write_whole(

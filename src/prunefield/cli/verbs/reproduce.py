@@ -5,7 +5,6 @@ figure of each item are written to `items/` in the store. Up to 12 claims are pr
 more, a summary is printed, and `prunefield claims` shows them all.
 """
 
-import shlex
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from prunefield.cli.options import add_engine, add_items, add_store, how_to_run, print_json, print_plan
 from prunefield.cli.verbs import report
-from prunefield.core.files import default_store
+from prunefield.core.files import store_option
 from prunefield.core.progress import track_progress
 from prunefield.core.terminal import count_things
 
@@ -91,10 +90,9 @@ def print_end(args: Namespace, found: "Reproduction", page: str | None) -> None:
     print(f"figures  {args.store / 'items'} (SVG, PDF, CSV)")
     if page:
         print(f"page     {page}")
-    program = (
-        sys.argv[0] if shutil.which("prunefield") is None and sys.argv[0].endswith("/prunefield") else "prunefield"
-    )
-    place = "" if args.store == default_store() else f" --store {shlex.quote(str(args.store))}"
+    is_elsewhere = shutil.which("prunefield") is None and sys.argv[0].endswith("/prunefield")
+    program = sys.argv[0] if is_elsewhere else "prunefield"
+    place = store_option(args.store)
     first = next((claim["item"] for claim in choose_highlights(found.claims)), "")
     if len(found.claims) > FEW:
         print(f"next     {program} claims{place}    (every claim with its numbers)")
