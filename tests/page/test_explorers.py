@@ -61,7 +61,7 @@ def test_a_click_on_a_unit_shows_what_is_measured_on_it(open_page):
     ):
         assert words in text
     assert re.search(r"σx = [\d.]+, σy = |no fit: fewer than two kept inputs", text)  # one-shot units may keep very few
-    assert re.search(r"explains .* % of the variance|No fit", text)
+    assert re.search(r"explains .*% of the variance|No fit", text)
     unit = re.search(r"Unit (\d+)", title)[1]
     assert page.get_by_label("Unit", exact=True).input_value() == unit
     page.get_by_role("group", name="Method").get_by_role("button", name="random").click()

@@ -28,7 +28,7 @@ async function offerFiles(item, data) {
     offerFile("SVG", `${name}.svg`, "image/svg+xml", data.svg),
     pdf ? offerFile("PDF", `${name}.pdf`, "application/pdf", pdf.pdf)
       : el("span", { class: "soft" }, `PDF: items/${item.name}-${item.scale}.pdf in the store`),
-    offerFile(`CSV, ${count(item.rows, "row")}`, `${name}.csv`, "text/csv", data.csv),
+    offerFile(`CSV, ${sayRows(item, readCsv(data.csv).length - 1)}`, `${name}.csv`, "text/csv", data.csv),
   ];
 }
 
@@ -63,8 +63,14 @@ async function showNumbers(item) {
   });
   const names = kept.map((place) => (bounds[place][0] < 0 ? head[place] : `${head[place]} (95% interval)`));
   const shown = rows.slice(0, ROWS).map(show);
-  const more = rows.length > ROWS ? `, the first ${ROWS} shown; the CSV file has all` : "";
-  return showTable(`Table of ${item.name}: ${count(rows.length, "row")}${more}`, names, shown);
+  const more = rows.length > ROWS ? `, the first ${ROWS} shown` : "";
+  const rest = rows.length < item.rows ? `; all are in items/${item.name}-${item.scale}.csv of the store` : "";
+  return showTable(`Table of ${item.name}: ${sayRows(item, rows.length)}${more}${rest}`, names, shown);
+}
+
+/** How many rows of a table the page has. */
+function sayRows(item, here) {
+  return here < item.rows ? `the first ${here.toLocaleString("en")} of ${count(item.rows, "row")}` : count(item.rows, "row");
 }
 
 /** A CSV file as rows of cells. */
