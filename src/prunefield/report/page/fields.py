@@ -6,6 +6,7 @@ the images that `kurtosis` runs draw, if the task can draw them here; Gabor fits
 """
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,12 @@ def explore_fields(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
             one["name"].startswith("clone"), one["name"].count(","), narrowed[f"fields/{one['run']}"], one["name"],
         )
     )  # fmt: skip
+    seen, places = Counter(), {}
+    for one in shown:  # one run of each kind of data before others of it, since the last ones may not fit on the page
+        data = one["name"].partition(", seed")[0]
+        places[one["run"]] = seen[data]
+        seen[data] += 1
+    shown.sort(key=lambda one: places[one["run"]])
     return {"runs": shown, "finished": listed.finished, "problems": problems}, islands
 
 
