@@ -8,10 +8,10 @@ from prunefield.core.settings import flatten_settings
 from prunefield.lab.store import Store
 from prunefield.report.item_files import ItemFiles
 from prunefield.report.ledger import Finding, explain_null, load_paper
+from prunefield.report.page.packing import cut_table
 from prunefield.report.publishing import compare_published
 
 LONGEST = 400  # runs of an item whose settings are shown
-TABLE = 150_000  # characters of a table that are on the page
 
 
 def describe_item(finding: Finding, files: ItemFiles) -> dict[str, Any]:
@@ -46,15 +46,6 @@ def describe_figure(finding: Finding, files: ItemFiles, store: Store) -> dict[st
         "settings": sort_settings(settings),
         "made": summarise_versions(made),
     }
-
-
-def cut_table(text: str, most: int = TABLE) -> str:
-    """The first rows of a CSV file: long tables would take the room of the explorers; the page says how many it has.
-
-    >>> cut_table("a,b\\n1,2\\n3,4\\n", 9)
-    'a,b\\n1,2\\n'
-    """
-    return text if len(text) <= most else text[: text.rindex("\n", 0, most) + 1]
 
 
 def sort_settings(runs: Mapping[str, tuple[dict[str, Any], dict[str, Any]]]) -> dict[str, Any]:

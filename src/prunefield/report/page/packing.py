@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+TABLE = 150_000  # characters of a table that are on the page
 EDGE = 8  # bytes to which everything is aligned, as typed arrays require
 
 
@@ -63,3 +64,12 @@ def round_to_bytes(values: np.ndarray, kind: type[np.signedinteger]) -> tuple[np
     largest = float(np.nanmax(np.abs(values), initial=0.0))
     unit = largest / np.iinfo(kind).max or 1.0
     return np.nan_to_num(np.round(values / unit)).astype(kind), unit
+
+
+def cut_table(text: str, most: int = TABLE) -> str:
+    """The first rows of a CSV file: long tables would take the room of the explorers; the page says how many it has.
+
+    >>> cut_table("a,b\\n1,2\\n3,4\\n", 9)
+    'a,b\\n1,2\\n'
+    """
+    return text if len(text) <= most else text[: text.rindex("\n", 0, most) + 1]
