@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-CLAIM = "details.claim"
+CLAIM, GROUP = "details.claim", "details.group"
 VIEWS = ("#/claims", "#/item/bar2023/theorem4.4", "#/fields", "#/dynamics", "#/pruning", "#/store")
 
 
@@ -23,6 +23,7 @@ def test_axe_finds_no_serious_problem(open_page, axe, view, scheme):
     page = open_page(view, scheme=scheme)
     page.locator("[aria-busy]").first.wait_for(state="detached")
     if view == "#/claims":
+        page.locator(GROUP).first.locator("summary").first.click()
         page.locator(CLAIM).first.locator("summary").click()
         wait_for_figure(page.locator(CLAIM).first)
     page.evaluate(axe)
@@ -71,7 +72,7 @@ def test_search_finds_claims_from_every_view(open_page):
     page = open_page("#/store")
     page.get_by_label("Search the claims").fill("printed bound")
     page.locator(CLAIM).first.wait_for()
-    assert all("bar2023" in name for name in page.locator(".group p code").all_inner_texts())
+    assert all("bar2023" in name for name in page.locator(f"{GROUP} > summary code").all_inner_texts())
     page.get_by_label("Search the claims").fill("no such words at all")
     page.get_by_text("No claim has all of these words").wait_for()
     assert page.locator("#search").evaluate("(box) => document.activeElement === box")
@@ -141,12 +142,43 @@ def test_a_phone_has_a_menu_and_claims_as_cards(open_page):
     page.get_by_role("heading", level=1, name="neuron").wait_for()
     assert not page.locator("#places").is_visible()
     page.go_back()
+    page.locator(GROUP).first.locator("summary").first.click()
     boxes = (
         page.locator(CLAIM)
         .first.locator("summary > span")
         .evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().x)")
     )
     assert len(set(boxes)) == 1
+    assert boxes[0] > 0
+
+
+def test_items_of_a_long_list_unfold_and_fold(open_page):
+    page = open_page()
+    groups, claims = page.locator(GROUP), page.locator(CLAIM)
+    assert page.locator(f"{GROUP}[open]").count() == 0
+    assert not claims.first.is_visible()
+    groups.first.locator("summary").first.click()
+    assert claims.first.is_visible()
+    page.get_by_role("button", name="Open all items").click()
+    assert page.locator(f"{GROUP}[open]").count() == groups.count()
+    assert claims.last.is_visible()
+    page.get_by_role("button", name="Close all items").click()
+    assert page.locator(f"{GROUP}[open]").count() == 0
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # all claims are on paper
+    assert page.locator(f"{GROUP}[open]").count() == groups.count()
+
+
+def test_few_claims_are_shown_at_once(open_page):
+    page = open_page("#/claims?q=theorem4.4")
+    assert page.locator(f"{GROUP}[open]").count() == page.locator(GROUP).count() > 0
+
+
+def test_a_linked_claim_is_open(open_page):
+    page = open_page("#/claims")
+    name = page.locator(CLAIM).last.get_attribute("data-claim")
+    linked = open_page(f"#/claims?open={name}").locator(f"{CLAIM}[open]")
+    assert linked.get_attribute("data-claim") == name
+    assert linked.is_visible()
 
 
 def test_figures_are_printed(open_page):
@@ -161,7 +193,7 @@ def test_an_address_of_nothing_says_so(open_page):
     page = open_page("#/item/redman2025/fig99")
     page.get_by_role("heading", level=1, name="Not on this page").wait_for()
     page.locator("main").get_by_role("link", name="All claims").click()
-    page.locator(CLAIM).first.wait_for()
+    page.locator(GROUP).first.wait_for()
 
 
 def test_the_keyboard_can_skip_the_sidebar(open_page):

@@ -23,11 +23,12 @@ class Tell(Protocol):
 def track_progress(what: str, *, unit: str = "iterations", shown: bool = True) -> Iterator[Tell]:
     """A bar that appears when the yielded function is first called, so that an immediate error shows no bar."""
     begun = last = monotonic()
+    printed = ""
     is_terminal, is_notebook = sys.stderr.isatty(), "ipykernel" in sys.modules
     bar: Progress | bool = False  # in a notebook whether there is one
 
     def tell(done: float, total: float, note: str | None = None) -> None:
-        nonlocal bar, last
+        nonlocal bar, last, printed
         done = max(done, 0.0)  # a rounding error below zero is no progress
         text, now = note or f"{done:g} of {total:g} {unit}", monotonic()
         if is_terminal:
@@ -38,8 +39,10 @@ def track_progress(what: str, *, unit: str = "iterations", shown: bool = True) -
             full = int(30 * min(done / total, 1)) if total else 0
             print(f"\r{what} {'━' * full}{'╌' * (30 - full)} {text}  ", end="", file=sys.stderr, flush=True)
         elif not is_notebook and done < total and now - last >= max(PAUSE, 0.05 * (now - begun)):
-            last = now
-            print(f"{what}: {text} ({done / total:.0%})", file=sys.stderr, flush=True)
+            last, line = now, f"{what}: {text} ({done / total:.0%})"
+            if line != printed:  # a line that says nothing new is not repeated
+                print(line, file=sys.stderr, flush=True)
+            printed = line
 
     try:
         yield tell if shown else lambda done, total, note=None: None

@@ -45,7 +45,7 @@ SCRIPTS = (
     "store", "main",
 )  # fmt: skip
 STYLES = ("colours", "page", "parts", "explorers")
-Explored = dict[str, tuple[dict[str, Any], dict[str, Any]]]  # by explorer: what is listed, and its islands
+Explored = tuple[dict[str, Any], dict[str, str]]  # what an explorer lists, and its packed islands
 EXPLORERS = {"fields": explore_fields, "dynamics": describe_dynamics, "pruning": describe_prunings}
 
 
@@ -76,12 +76,12 @@ def render_page(
         else:
             items.append(item)
             islands[f"item/{finding.name}"] = figure
+    pdfs = {name: island.pop("pdf") for name, island in islands.items() if "pdf" in island}
+    packed = {name: pack_island(island) for name, island in islands.items()}
     summaries = {}
     for name, (summary, more) in explore().items():
         summaries[name] = summary
-        islands |= more
-    pdfs = {name: island.pop("pdf") for name, island in islands.items() if "pdf" in island}
-    packed = {name: pack_island(island) for name, island in islands.items()}
+        packed |= more
     drop_runs(packed, summaries, LARGEST)
     packed |= pack_pdfs(pdfs, LARGEST - sum(map(len, packed.values())))
     index = {
@@ -97,7 +97,7 @@ def render_page(
     return _fill_template(pack_island(index), packed)
 
 
-def _explore_store(store: Store, engine: Engine | None) -> Callable[[], Explored]:
+def _explore_store(store: Store, engine: Engine | None) -> Callable[[], dict[str, Explored]]:
     """Lets processes of an engine collect the data of the explorers; the result waits for them.
 
     What a process could not do, and everything if there is no engine, is done here.
@@ -106,18 +106,19 @@ def _explore_store(store: Store, engine: Engine | None) -> Callable[[], Explored
     outcomes = iter(()) if engine is None else engine.map(describe_explorer, work)
     first = next(outcomes, None)  # the processes begin
 
-    def finish() -> Explored:
+    def finish() -> dict[str, Explored]:
         ended = [outcome for outcome in (first, *outcomes) if isinstance(outcome, Outcome) and outcome.error is None]
         found = {work[outcome.index][1]: outcome.value for outcome in ended}
-        return {name: found.get(name) or describe(store) for name, describe in EXPLORERS.items()}
+        return {name: found.get(name) or describe_explorer((root, name)) for root, name in work}
 
     return finish
 
 
-def describe_explorer(work: tuple[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def describe_explorer(work: tuple[str, str]) -> Explored:
     """The data of an explorer of a store."""
     root, name = work
-    return EXPLORERS[name](Store(root))
+    summary, islands = EXPLORERS[name](Store(root))
+    return summary, {island: pack_island(data) for island, data in islands.items()}
 
 
 def _fill_template(index: str, islands: Mapping[str, str]) -> str:

@@ -1,6 +1,7 @@
 // The ledger: all claims, by item, with search and filters in the address.
 
 const FILTERS = ["paper", "verdict", "scale", "q"];
+const FEW = 30; // claims that are shown at once; of more, a list of their items
 
 /** The claims that the filters of the address let through, by item. */
 function filterClaims({ paper, verdict, scale, q }) {
@@ -22,7 +23,7 @@ function hasWords(item, claim, words) {
 function showLedger(query) {
   const all = index.items.flatMap(({ claims }) => claims);
   const list = el("div", { id: "claims" });
-  const found = el("p", { class: "found", role: "status" });
+  const found = el("p", { role: "status" });
   function update(changes) {
     if (changes) changeQuery(changes);
     const now = readAddress().query;
@@ -31,18 +32,31 @@ function showLedger(query) {
     const isAll = !FILTERS.some((name) => now[name]);
     found.replaceChildren(isAll ? `All ${count(number, "claim")}` : `${number.toLocaleString("en")} of ${count(all.length, "claim")} `,
       isAll ? "" : el("button", { type: "button", class: "quiet", click: () => { location.hash = "#/claims"; } }, "Show all"));
-    list.replaceChildren(...(shown.length ? shown.map(showGroup) : [showNothing(isAll)]));
+    list.replaceChildren(...(shown.length ? shown.map((group) => showGroup(group, number <= FEW)) : [showNothing(isAll)]));
+    nameFold();
     markSidebar();
   }
+  const groups = () => [...list.querySelectorAll("details.group")];
+  const fold = el("button", { type: "button", class: "quiet", click: () => unfold(groups().some(({ open }) => !open)) });
+  function unfold(isOpen) {
+    for (const group of groups()) group.open = isOpen;
+  }
+  function nameFold() {
+    fold.textContent = groups().some(({ open }) => !open) ? "Open all items" : "Close all items";
+    fold.hidden = !groups().length;
+  }
+  list.addEventListener("toggle", nameFold, true); // which does not bubble
+  const print = () => unfold(true);
+  window.addEventListener("beforeprint", print);
   const view = [
     el("h1", {}, "What was claimed, and what holds"),
     el("p", { class: "lead" }, all.length ? `${count(all.length, "claim")} of ${count(countPapers(), "paper")}, each checked by computation: ${sayCounts(countVerdicts(all))}.`
       : "This store has no finished item yet."),
     el("div", { class: "papers" }, index.papers.map(showPaper)),
-    showFilters(query, update), found, list,
+    showFilters(query, update), el("div", { class: "found" }, found, fold), list,
   ];
   update();
-  return Object.assign(view, { update });
+  return Object.assign(view, { update, leave: () => window.removeEventListener("beforeprint", print) });
 }
 
 function countPapers() {
@@ -66,12 +80,16 @@ function showFilters(query, update) {
     labelled("Scale", makeSelect([["", "all scales"], ...scales.map((scale) => [scale, scale])], query.scale ?? "", (scale) => update({ scale }))));
 }
 
-/** The claims of an item under its title. */
-function showGroup({ item, claims }) {
-  return el("section", { class: "group" },
-    el("h2", {}, el("a", { href: makeAddress("item", item.name) }, item.title)),
-    el("p", { class: "soft small" }, el("code", {}, item.name), ` · ${item.scale} scale`),
-    el("div", { class: "claims" }, claims.map((claim) => showClaim(item, claim, item.claims.indexOf(claim), { figure: true }))));
+/** The claims of an item under its title; they unfold. */
+function showGroup({ item, claims }, isOpen) {
+  const counts = countVerdicts(claims);
+  const shown = claims.map((claim) => showClaim(item, claim, item.claims.indexOf(claim), { figure: true }));
+  const group = el("details", { class: "group", "data-item": item.name },
+    el("summary", {}, el("h2", {}, item.title), el("code", { class: "soft" }, item.name), showMarks(counts), showBar(counts)),
+    el("p", { class: "soft small" }, `${item.scale} scale · `, el("a", { href: makeAddress("item", item.name) }, "the figure and all about it")),
+    el("div", { class: "claims" }, shown));
+  group.open = isOpen || shown.some(({ open }) => open);
+  return group;
 }
 
 function showNothing(isAll) {
