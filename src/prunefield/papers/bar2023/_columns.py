@@ -63,6 +63,7 @@ class TableSetting:
     recipe: Recipe
     densities: tuple[float, ...]
     seeds: int
+    first: int = 0  # seed
     iterations: int = 100  # of SynFlow
     levels: int | None = None  # of IMP; none: 20% of what remains in each, or a little less
     rewind: int = 0
@@ -80,7 +81,7 @@ class TableSetting:
         dense = column == "Dense"
         base = {"task": self.task, "images": self.images, "net": self.net, "held_out": self.held_out}
         for density in self.densities[:1] if dense else self.densities:
-            for seed in range(min(self.seeds, DENSE_SEEDS) if dense else self.seeds):
+            for seed in range(self.first, self.first + (min(self.seeds, DENSE_SEEDS) if dense else self.seeds)):
                 how = dict(COLUMNS[column])
                 if column.startswith("IMP"):
                     how["of"] = self._tickets("random" in column, density, seed, base)

@@ -10,6 +10,11 @@ did not pass; the steps, not the gate, were then changed to 600. By then one pru
 failed at 5% (SynFlow 43.3%, Random 45.2%), so the primary density of Tables 1, 2 and 4 was changed from 5 to 2%,
 where the paper prints Random at chance. One sampled mask (5%, seed 0: 43.6%) had just been trained when that was
 written; its accuracy was read afterwards.
+
+That was the pilot: seeds 0 to 7, 600 steps, dense networks of 50.7 and 48.1%, so the gate was not passed, and a gain of
++1.60 points (+0.03 to +3.18) by sampling in every iteration. What is declared here is a new experiment, which the pilot
+did not see: seeds 8 to 15 and 1,000 steps, everything else as before. It was committed before its first run, and no
+run of the pilot counts in it.
 """
 
 from typing import Any
@@ -28,12 +33,12 @@ LEAST_CONTROLS = 4  # seeds of the positive control, SynFlow − Random
 CORE = ("SynFlow", "SynFlow + rand", "Random")
 
 # Images are shifted by up to 2 of 16 pixels, as by 4 of 32 in the paper. IMP is trained for all epochs in each level.
-SHORT, LONG = (Recipe(epochs=epochs, pad=2, channels_last=True) for epochs in (6, 10))
 SHARED: dict[str, Any] = {"name": "ResNet-20", "net": Resnet(width=16), "seeds": 8, "levels": 4, "rewind": 100}
+SHARED |= {"recipe": Recipe(epochs=10, pad=2, channels_last=True)}
 TEN = {"data": "CIFAR-10, 16 × 16", "task": Cifar10(side=16, limit=12_800, standardise="channel"), "least": 50.0}
-TEN |= {"recipe": SHORT, **SHARED}
+TEN |= {"first": 8, **SHARED}
 MANY = {"data": "Tiny-ImageNet, 16 × 16", "task": TinyImagenet(side=16, limit=25_600, standardise="channel")}
-MANY |= {"recipe": LONG, "least": 15.0, **SHARED}
+MANY |= {"least": 15.0, **SHARED}
 NIGHT = (TableSetting(densities=DENSITIES[:1], **TEN), TableSetting(densities=DENSITIES[1:], only=CORE, **TEN))
 TINY_NIGHT = (TableSetting(densities=TINY_DENSITIES, **MANY),)
 
@@ -55,7 +60,7 @@ def rank_run(setting: TableSetting, run: Pruned, column: str) -> tuple[int, int,
     """
     if setting.only:
         return 2 * STAGES.index(None), run.seed, CORE.index(column)
-    late = run.seed >= {"Dense": 1, "Random": LEAST_CONTROLS}.get(column, setting.seeds)
+    late = run.seed - setting.first >= {"Dense": 1, "Random": LEAST_CONTROLS}.get(column, setting.seeds)
     for stage, columns in enumerate(STAGES):
         if columns and column in columns:
             return 2 * stage + late, run.seed, columns.index(column)
