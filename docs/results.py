@@ -3,8 +3,9 @@
 In a page, `<!-- published: ITEM … -->` begins the table of the claims of these items, or of all items of a paper, and
 `<!-- published: counts PAPER … -->` the table of how many claims have which verdict; `<!-- end -->` ends it. A table
 of claims is left as it is until all of its items are published; `<!-- published: ITEM … | WORDS -->` has only the
-claims with these words. `<!-- published: gallery PAPER -->` begins the cards of all items of a paper; their pictures
-are made by `docs/thumbnails.py`.
+claims with these words. `<!-- published: numbers ITEM | COLUMN, … -->` begins some columns of the table of an item,
+which is made from the kept values of its runs. `<!-- published: gallery PAPER -->` begins the cards of all items of a
+paper; their pictures are made by `docs/thumbnails.py`.
 """
 
 import argparse
@@ -20,11 +21,12 @@ from typing import get_args
 from prunefield.core.errors import Error
 from prunefield.lab.store import Store
 from prunefield.papers import Item, Status
+from prunefield.report.kept import read_kept_runs
 from prunefield.report.ledger import check_scale, find_items
-from prunefield.report.publishing import PublishedItem, find_published, publish
+from prunefield.report.publishing import PublishedItem, find_published, judge_kept, publish
 
 ROOT = Path(__file__).parent.parent
-REGION = re.compile(r"(<!-- published: (counts |gallery )?(.+?) -->\n).*?(?=<!-- end -->)", re.DOTALL)
+REGION = re.compile(r"(<!-- published: (counts |gallery |numbers )?(.+?) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 PICTURES = ROOT / "docs" / "pictures" / "gallery"
 VERDICTS: tuple[Status, ...] = get_args(Status)
 
@@ -72,6 +74,8 @@ def fill_tables(text: str) -> str:
         entries = [entry for entry in found.values() if entry]
         if region[2] == "gallery ":
             parts = [make_gallery(items, found)]
+        elif region[2] == "numbers ":
+            parts = [list_numbers(item, words.split(", ")) for item in items if found[item.kind()]]
         elif region[2]:
             parts = filter(None, (count_claims(entries), list_missing(found)))
         elif len(entries) == len(found):
@@ -94,6 +98,17 @@ def list_claims(entries: list[PublishedItem], words: str = "") -> str:
             rows.append((name, *map(escape, texts)))
             name = ""  # once for all of its claims
     return write_table(rows)
+
+
+def list_numbers(item: Item, columns: list[str]) -> str:
+    """Columns of the table of a published item, from kept values; numbers with four digits."""
+    entry = find_published(item)
+    assert entry is not None
+    finding = judge_kept(item, entry.scale, read_kept_runs(item.kind().partition("/")[0], entry.scale))
+    if finding is None:
+        sys.exit(f"{item.kind()} at {entry.scale} scale has no kept values")
+    cells = finding.table[columns].map(lambda cell: f"{cell:.4g}" if isinstance(cell, float) else str(cell))
+    return write_table([tuple(map(escape, columns)), *(tuple(map(escape, row)) for row in cells.to_numpy())])
 
 
 def count_claims(entries: list[PublishedItem]) -> str:
