@@ -12,7 +12,7 @@ from PIL import Image
 
 from prunefield.lab.store import Store
 from prunefield.report.ledger import Finding, find_items, read_finding
-from prunefield.report.publishing import find_published
+from prunefield.report.publishing import find_published, read_with_kept
 
 FOLDER = Path(__file__).parent / "pictures" / "gallery"
 WIDTH = 900  # pixels
@@ -25,7 +25,8 @@ def main() -> None:
     for item in find_items():
         published = find_published(item)
         for scale in (published.scale if published else "laptop", "laptop", "smoke"):
-            findings = [found for store in stores if (found := read_finding(store, item, scale))]
+            tried = ((read, store) for read in (read_finding, read_with_kept) for store in stores)
+            findings = [found for read, store in tried if (found := read(store, item, scale))]
             if findings:
                 write_thumbnail(findings[0])
                 break

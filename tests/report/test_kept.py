@@ -11,7 +11,8 @@ from prunefield.papers import SCALES, Item
 from prunefield.report import kept, publishing
 from prunefield.report.kept import list_unkept, locate_kept, read_kept_runs
 from prunefield.report.ledger import Finding, find_items, read_finding
-from prunefield.report.publishing import judge_kept, publish, read_published
+from prunefield.report.publishing import judge_kept, publish, read_published, read_with_kept
+from prunefield.report.reproduction import write_item
 from prunefield.runs import Record, Result
 
 NAME = "bar2023/lemma4.5"
@@ -45,6 +46,22 @@ def test_parts_from_two_stores_give_the_same_entry_as_one_store(item, smoke, tmp
     parts = read_published("bar2023", "smoke")[NAME]
     assert parts.model_copy(update={"seconds": whole.seconds}) == whole
     assert list_unkept(item, "smoke") == []
+
+
+def test_items_are_judged_from_a_store_and_kept_values_together(item, smoke, tmp_path):
+    first, *rest = order_runs(item.plan("smoke"))
+    part, other = Store(tmp_path / "part"), Store(tmp_path / "other")
+    obtain(part, first)
+    publish(part, [item], "smoke")
+    assert read_with_kept(other, item, "smoke") is None
+    for run in rest:
+        obtain(other, run)
+    finding, whole = read_with_kept(other, item, "smoke"), read_finding(smoke, item, "smoke")
+    assert finding.digest == whole.digest
+    assert not other.folder(first).is_done
+    written = write_item((str(other.root), NAME, "smoke", True))
+    assert [claim["status"] for claim in written["claims"]] == [row.verdict.status for row in whole.rows]
+    assert write_item((str(other.root), NAME, "smoke", False)) == {}
 
 
 def test_values_of_runs_that_no_item_has_any_more_are_dropped(item, smoke):

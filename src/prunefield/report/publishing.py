@@ -17,6 +17,7 @@ from prunefield.lab.store import Store
 from prunefield.papers import Item, Scale, Status
 from prunefield.report.kept import VERSIONS, KeptRun, keep_runs, read_kept_runs, write_kept_runs
 from prunefield.report.ledger import Finding, find_items, load_paper, read_finding
+from prunefield.runs import Result, Run
 
 
 class Entry(BaseModel):
@@ -155,8 +156,22 @@ def _explain(error: Exception) -> str:
 def judge_kept(item: Item, scale: Scale, runs: Mapping[str, KeptRun]) -> Finding | None:
     """The finding of an item from kept values; None if its table needs tensors, or a run that it cannot do without."""
     needed = {run: runs.get(run.folder) for run in order_runs(item.plan(scale))}
-    found = {run: kept.as_result() for run, kept in needed.items() if kept}
-    missing = len(needed) - len(found)
+    return _judge(item, scale, {run: kept.as_result() if kept else None for run, kept in needed.items()})
+
+
+def read_with_kept(store: Store, item: Item, scale: Scale) -> Finding | None:
+    """The finding of an item from a store and kept values of runs that are not in it; None if runs are missing."""
+    kept = read_kept_runs(_paper_of(item.kind()), item.own_scale(scale)) if item.from_values else {}
+    found: dict[Run, Result | None] = {}
+    for run in order_runs(item.plan(scale)):
+        folder, shipped = store.folder(run), kept.get(run.folder)
+        found[run] = folder.read() if folder.is_done else shipped.as_result() if shipped else None
+    return _judge(item, scale, found)
+
+
+def _judge(item: Item, scale: Scale, results: Mapping[Run, Result | None]) -> Finding | None:
+    found = {run: result for run, result in results.items() if result}
+    missing = len(results) - len(found)
     enough = item.from_values and (scale in item.incomplete_at or (found and not missing))
     return Finding(item, scale, found, missing) if enough else None
 

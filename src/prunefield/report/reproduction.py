@@ -23,7 +23,7 @@ from prunefield.papers import Item, Scale
 from prunefield.report.item_files import write_item_files
 from prunefield.report.kept import list_unkept
 from prunefield.report.ledger import Finding, check_scale, explain_null, find_items, read_finding
-from prunefield.report.publishing import compare_published, find_published
+from prunefield.report.publishing import compare_published, find_published, read_with_kept
 from prunefield.report.screen import count_verdicts, show_ledger
 from prunefield.runs import Run
 
@@ -179,7 +179,7 @@ def reproduce(
     Runs in the store are not repeated, and an interrupted call continues where it stopped. Table and figure of each
     item are written to `items/` in the store. With `pack`, a file that `prunefield runs pack` wrote, runs are taken out
     of it after they were checked. The other arguments are those of `Study.run`. With `unpublished`, runs whose values
-    are shipped with prunefield are left out: `make publish` then judges items from both.
+    are shipped with prunefield are left out, and items are judged from both.
     """
     chosen, checked, mapper = find_items(_list_names(names)), check_scale(scale), choose_engine(engine, jobs, retry)
     if mapper.is_here:
@@ -197,7 +197,7 @@ def reproduce(
             failed = carry_out(opened, owners, mapper, device=device, tell=tell, report=report, log=log)
         failures = {run.folder: reason for run, reason in failed.items()}
         entries: dict[str, dict[str, Any]] = {item.kind(): {} for item in chosen}
-        work, drawn = [(str(opened.root.resolve()), name, checked) for name in entries], 0
+        work, drawn = [(str(opened.root.resolve()), name, checked, unpublished) for name in entries], 0
         near = mapper if mapper.is_here else Local(jobs=min(4, count_cores()))  # figures need no cluster
         with track_progress("figures", unit="items", shown=progress) as show:
             for outcome in near.map(write_item, work):
@@ -223,15 +223,23 @@ def find_owners(chosen: Iterable[Item], scale: Scale, *, unpublished: bool = Fal
     return owners
 
 
-def write_item(work: tuple[str, str, Scale]) -> dict[str, Any]:
-    """Writes the files of an item of a store and says all that was found; nothing if a run of it is missing."""
-    root, name, scale = work
-    store = Store(root)
-    finding = read_finding(store, Item.parse(name), scale)
+def write_item(work: tuple[str, str, Scale, bool]) -> dict[str, Any]:
+    """Writes the files of an item of a store and says all that was found; nothing if a run of it is missing.
+
+    The last part of `work` says whether kept values stand in for runs that are not in the store.
+    """
+    root, name, scale, with_kept = work
+    store, item = Store(root), Item.parse(name)
+    finding = read_finding(store, item, scale) or (read_with_kept(store, item, scale) if with_kept else None)
     if finding is None:
         return {}
-    files = [str(path.relative_to(store.root)) for path in write_item_files(finding, store)]
-    return {**describe_finding(finding), "files": files}
+    try:
+        files = write_item_files(finding, store)
+    except LookupError:
+        if not with_kept:
+            raise
+        files = []  # a picture of masks or weights, which are not kept
+    return {**describe_finding(finding), "files": [str(path.relative_to(store.root)) for path in files]}
 
 
 def describe_finding(finding: Finding) -> dict[str, Any]:
