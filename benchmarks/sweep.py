@@ -58,13 +58,17 @@ def cases() -> Iterator[Case]:
 def choose_draws() -> int:
     """The size of a run that computes for 10 ms here."""
     _compute_some(0, 50, 20)  # compiles and loads what it needs
-    begin = time.perf_counter()
-    _compute_some(0, 1000, 20)
-    return max(1, round(1000 * SECONDS / ((time.perf_counter() - begin) / 20)))
+    draws = 100
+    for _ in range(3):
+        begin = time.perf_counter()
+        _compute_some(0, draws, 50)
+        draws = max(1, round(draws * SECONDS / ((time.perf_counter() - begin) / 50)))
+    return draws
 
 
 def make_run(seed: int, draws: int) -> Sketch:
-    return Sketch(dimension=10, draws=draws, seed=seed)
+    """A run whose files have about 40 kB."""
+    return Sketch(dimension=100, draws=draws, seed=seed)
 
 
 def _compute_some(first: int, draws: int, count: int) -> None:

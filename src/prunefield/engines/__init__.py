@@ -1,8 +1,10 @@
 """Engines: where many runs are executed side by side. One file is one engine."""
 
 import os
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -61,9 +63,10 @@ class Engine(Plugin):
     ) -> Iterator[Outcome | Retry | Notice | None]:
         """Outcomes as they complete, retries as they begin and notices; otherwise None now and then.
 
-        None lets the caller show progress. One piece of work that fails does not stop the others. When the caller
-        closes the iterator or is interrupted, no process is left behind, except on an engine with a queue of its own
-        (`cancel`), where the next call with the same items waits for what is queued.
+        None lets the caller show progress. `work` returns a value, or a future that has it later (`begin_work`). One
+        piece of work that fails does not stop the others. When the caller closes the iterator or is interrupted, no
+        process is left behind, except on an engine with a queue of its own (`cancel`), where the next call with the
+        same items waits for what is queued.
         """
 
     @property
@@ -93,13 +96,33 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def attempt_work(work: Callable[[Any], Any], index: int, item: Any) -> Outcome:
-    """Calls `work` on one thread and turns any error into one line."""
+def begin_work(work: Callable[[Any], Any], index: int, item: Any, ended: Callable[[Outcome, float], None]) -> None:
+    """Calls `work` on one thread; `ended` gets its outcome, with any error as one line, and the seconds of the call.
+
+    If `work` returns a future, that happens when the future is done, in another thread: work that has been computed is
+    then being written, say, and the process may begin something else.
+    """
     import torch
 
     torch.set_num_threads(1)
+    begin = time.perf_counter()
     try:
-        return Outcome(index, work(item))
+        value = work(item)
     except Exception as error:
-        name = "" if hasattr(error, "status") else f"{type(error).__name__}: "
-        return Outcome(index, None, f"{name}{error}".splitlines()[0])
+        ended(_describe_error(index, error), time.perf_counter() - begin)
+        return
+    seconds = time.perf_counter() - begin
+    if isinstance(value, Future):
+        value.add_done_callback(lambda future: ended(_describe_future(index, future), seconds))
+    else:
+        ended(Outcome(index, value), seconds)
+
+
+def _describe_future(index: int, future: "Future[Any]") -> Outcome:
+    error = future.exception()
+    return Outcome(index, future.result()) if error is None else _describe_error(index, error)
+
+
+def _describe_error(index: int, error: BaseException) -> Outcome:
+    name = "" if hasattr(error, "status") else f"{type(error).__name__}: "
+    return Outcome(index, None, f"{name}{error}".splitlines()[0])

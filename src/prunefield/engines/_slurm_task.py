@@ -15,6 +15,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -59,7 +60,8 @@ def carry_out_piece(task: tuple[str, str, dict[str, Any]]) -> Any:
     module, _, function = work.partition(":")
     with redirected(Path(results).parent.parent / "logs" / f"{Path(piece['name']).name}.log"):
         try:
-            return getattr(import_module(module), function)(piece["item"])
+            value = getattr(import_module(module), function)(piece["item"])
+            return value.result() if isinstance(value, Future) else value
         except Exception:
             traceback.print_exc()
             raise
