@@ -39,6 +39,18 @@ def write_folders(folders: Mapping[str, Mapping[str, bytes]], mark: str) -> None
         raise
 
 
+def write_unsynced(folder: str, name: str, data: bytes) -> None:
+    """Writes one file, whole or not at all; a power cut may lose it until something is synced."""
+    part = f"{folder}/.{name}.{secrets.token_hex(8)}.part"
+    try:
+        _write_new(part, data)
+        os.replace(part, f"{folder}/{name}")
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(part)
+        raise
+
+
 def _write_new(path: str, data: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:

@@ -63,7 +63,7 @@ class Engine(Plugin):
     ) -> Iterator[Outcome | Retry | Notice | None]:
         """Outcomes as they complete, retries as they begin and notices; otherwise None now and then.
 
-        None lets the caller show progress. `work` returns a value, or a future that has it later (`begin_work`). One
+        None lets the caller show progress. `work` returns a value, or a `Deferred` that has it later. One
         piece of work that fails does not stop the others. When the caller closes the iterator or is interrupted, no
         process is left behind, except on an engine with a queue of its own (`cancel`), where the next call with the
         same items waits for what is queued.
@@ -96,11 +96,22 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def begin_work(work: Callable[[Any], Any], index: int, item: Any, ended: Callable[[Outcome, float], None]) -> None:
+class Deferred(Future[Any]):
+    """What work returns if its value comes later, from another thread: it has been computed and is being written, say.
+
+    The process may begin something else meanwhile. `hurry` says that there is nothing else.
+    """
+
+    def hurry(self) -> None:
+        """Somebody waits for this one."""
+
+
+def begin_work(
+    work: Callable[[Any], Any], index: int, item: Any, ended: Callable[[Outcome, float], None]
+) -> Deferred | None:
     """Calls `work` on one thread; `ended` gets its outcome, with any error as one line, and the seconds of the call.
 
-    If `work` returns a future, that happens when the future is done, in another thread: work that has been computed is
-    then being written, say, and the process may begin something else.
+    If `work` returns something deferred, that happens when it is done, in another thread.
     """
     import torch
 
@@ -110,12 +121,21 @@ def begin_work(work: Callable[[Any], Any], index: int, item: Any, ended: Callabl
         value = work(item)
     except Exception as error:
         ended(_describe_error(index, error), time.perf_counter() - begin)
-        return
+        return None
     seconds = time.perf_counter() - begin
-    if isinstance(value, Future):
+    if isinstance(value, Deferred):
         value.add_done_callback(lambda future: ended(_describe_future(index, future), seconds))
-    else:
-        ended(Outcome(index, value), seconds)
+        return value
+    ended(Outcome(index, value), seconds)
+    return None
+
+
+def await_value(value: Any) -> Any:
+    """What work has returned, also if it is deferred."""
+    if not isinstance(value, Deferred):
+        return value
+    value.hurry()
+    return value.result()
 
 
 def _describe_future(index: int, future: "Future[Any]") -> Outcome:

@@ -15,13 +15,12 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from prunefield.engines import Outcome, Retry
+from prunefield.engines import Outcome, Retry, await_value
 from prunefield.engines._slurm_queue import find_time, read_events, write_event
 from prunefield.engines.local import Local
 
@@ -61,7 +60,7 @@ def carry_out_piece(task: tuple[str, str, dict[str, Any]]) -> Any:
     with redirected(Path(results).parent.parent / "logs" / f"{Path(piece['name']).name}.log"):
         try:
             value = getattr(import_module(module), function)(piece["item"])
-            return value.result() if isinstance(value, Future) else value
+            return await_value(value)
         except Exception:
             traceback.print_exc()
             raise

@@ -105,7 +105,9 @@ def _serve_items(pipe: Connection) -> None:
                 return
             pieces += [(work, *piece) for piece in given]
             late = time.monotonic() + LATE
-        begin_work(*pieces.popleft(), answer)
+        deferred = begin_work(*pieces.popleft(), answer)
+        if deferred is not None and not pieces and not pipe.poll():
+            deferred.hurry()
         if pieces and time.monotonic() > late:
             with sending:
                 pipe.send([index for _, index, _ in pieces])

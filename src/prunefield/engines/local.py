@@ -35,8 +35,6 @@ class Local(Engine):
         idle: list[Worker] = []
         try:
             while supply.waiting or busy:
-                for worker in busy.values():
-                    self._give_more(worker, supply, work, items)
                 while supply.waiting and len(busy) < self.jobs:
                     worker = idle.pop() if idle else _take_spare(work) or Worker(work)
                     worker.give(work, [(index, items[index]) for index in supply.take(AHEAD, 2 * self.jobs, least=1)])
@@ -55,6 +53,7 @@ class Local(Engine):
                     else:
                         supply.learn(answer[0].index, answer[1])
                         yield answer[0]
+                    self._give_more(worker, supply, work, items)
                     if not worker.given:
                         idle.append(busy.pop(pipe))
                 if not ready:

@@ -164,12 +164,14 @@ def attempt_batch(
     """The outcomes of the first pieces and their seconds: no other one is begun after `seconds`."""
     deadline = time.monotonic() + seconds
     answers: Queue[tuple[Outcome, float]] = Queue()  # some come from another thread
-    begun = 0
+    begun, deferred = 0, None
     for index, item in pieces:
         if begun and time.monotonic() > deadline:
             break
-        begin_work(work, index, item, lambda *answer: answers.put(answer))
+        deferred = begin_work(work, index, item, lambda *answer: answers.put(answer))
         begun += 1
+    if deferred is not None:
+        deferred.hurry()
     return [answers.get() for _ in range(begun)]
 
 

@@ -5,10 +5,9 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from prunefield.lab.estimates import estimate_seconds
 from prunefield.lab.folder import SAFE_POINTS, RunFolder
 from prunefield.lab.journals import RunLog, log_stored, place_logger
 from prunefield.lab.store import Store, open_store
-from prunefield.lab.writing import Finished, await_written, write_behind
+from prunefield.lab.writing import Finished, Written, await_written, write_behind
 from prunefield.loggers import Logger
 from prunefield.runs import Result, Run, State
 
@@ -191,10 +190,11 @@ def carry_out(
     failures: dict[Run, str] = {}
     pace = Pace(first=0)  # asking all runs how far they are takes time of its own
     root, sent = store.root.resolve(), logger and logger.settings()
+    names = [folders[run].name for run in missing]
     hints = Hints(
         seconds=[seconds[run] for run in missing],
-        names=[run.folder for run in missing],
-        marks=[str(root / "runs" / run.folder / SAFE_POINTS[0]) for run in missing],
+        names=names,
+        marks=[f"{root}/runs/{name}/{SAFE_POINTS[0]}" for name in names],
         folder=root / "engines",
         device=device,
     )
@@ -228,14 +228,16 @@ def carry_out(
     return failures
 
 
-def execute_run(item: tuple[str, dict, str, dict | None]) -> list[str] | Future[list[str]]:
+def execute_run(item: tuple[str, dict, str, dict | None]) -> list[str] | Written:
     """Executes one run of a store in whatever process this is; returns why it could not be logged, if so.
 
-    What a short run has found is written while the process computes something else; then a future is returned.
+    What a short run has found is written while the process computes something else; then that is deferred.
     """
     root, settings, device, log = item
     logger, begin = None if log is None else Logger.parse(log), time.perf_counter()
-    found = _compute(Store(root), Run.parse(settings), device, lambda warning: None, logger)  # `carry_out` reports it
+    found = _compute(
+        _open_again(root), Run.parse(settings), device, lambda warning: None, logger
+    )  # `carry_out` reports it
     if not isinstance(found, Finished):
         return found
     if time.perf_counter() - begin < SHORT:
@@ -243,6 +245,12 @@ def execute_run(item: tuple[str, dict, str, dict | None]) -> list[str] | Future[
     with found.held:
         found.write()
     return found.problems
+
+
+@lru_cache(maxsize=8)
+def _open_again(root: str) -> Store:
+    """A store that the process has opened before, for the run before this one."""
+    return Store(root)
 
 
 def _made(device: str, seconds: float) -> dict[str, object]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from prunefield.core import files
+from prunefield.core.commits import write_unsynced
 from prunefield.core.errors import StoreError, UsageError
 from prunefield.core.files import checksum, delete_path, is_locked, is_part, read_regular, store_option, sync_folder
 from prunefield.core.locks import Lock, LockTimeout
@@ -62,9 +63,12 @@ class RunFolder:
     @contextmanager
     def hold(self, *, timeout: float = -1) -> Iterator[None]:
         """Holds the lock, for which this waits indefinitely unless there is a `timeout` in seconds."""
-        make_folder(self.lock_path.parent)
         try:
-            self.lock.acquire(timeout)
+            try:
+                self.lock.acquire(timeout)
+            except FileNotFoundError:
+                make_folder(self.lock_path.parent)
+                self.lock.acquire(timeout)
         except OSError as error:
             raise cannot("lock", self.lock_path, error) from None
         try:
@@ -76,12 +80,15 @@ class RunFolder:
 
     def begin(self, run: "Run") -> None:
         """Makes the folder and writes the settings: not yet safe from a power cut, after which it begins again."""
-        make_folder(self.path, sync=False)
+        make_folder(self.path.parent)
         try:
-            self._clear("failure.json", "failure.safetensors")
+            try:
+                os.mkdir(self.path)
+            except FileExistsError:  # it was begun before
+                self._clear("failure.json", "failure.safetensors")
+            write_unsynced(str(self.path), "settings.json", encode_table(run.settings()))
         except OSError as error:
             raise cannot("write", self.path, error) from None
-        write_whole(self.path / "settings.json", encode_table(run.settings()), sync=False)
 
     def save(self, state: "State", records: "list[Record]") -> None:
         """Writes a safe point: one file, so that state and records always belong together. The last one is kept."""
@@ -188,7 +195,8 @@ class RunFolder:
         return 1.0 if self.is_done else found if 0 <= found <= 1 else 0.0
 
     def _set_aside(self) -> list[str]:
-        return [f"damaged-{name}" for name in SAFE_POINTS if (self.path / f"damaged-{name}").exists()]
+        place = f"{self.root}/runs/{self.name}/damaged-"
+        return [f"damaged-{name}" for name in SAFE_POINTS if os.path.exists(place + name)]
 
     def _clear(self, *names: str) -> None:
         """Removes files, and those which a process that was killed had not finished writing."""

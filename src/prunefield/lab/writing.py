@@ -8,7 +8,6 @@ import os
 import threading
 import traceback
 from collections.abc import Mapping
-from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,11 +15,13 @@ from pathlib import Path
 
 from prunefield.core.commits import can_sync_at_once, write_folders
 from prunefield.core.errors import Error
+from prunefield.engines import Deferred
 from prunefield.lab.examination import MARK
 from prunefield.lab.folder import RunFolder
 from prunefield.runs import Record
 
 RUNS, BYTES = 64, 100_000_000  # that wait at most; whoever has another one waits, too
+TOGETHER, GATHER = 16, 0.2  # runs that are written at once, or seconds for which the first of them waits for others
 
 
 @dataclass
@@ -45,11 +46,19 @@ class Finished:
         return sum(map(len, self.contents.values()))
 
 
-def write_behind(finished: Finished) -> Future[list[str]]:
-    """Has a result written by the thread of this process, which then releases the lock of its folder.
+class Written(Deferred):
+    """A result that a writer writes: why the run could not be logged, if so, or the error of writing."""
 
-    The future has what could not be logged, or the error of writing.
-    """
+    def __init__(self, writer: "_Writer") -> None:
+        super().__init__()
+        self.writer = writer
+
+    def hurry(self) -> None:
+        self.writer.hurry()
+
+
+def write_behind(finished: Finished) -> Written:
+    """Has a result written by the thread of this process, which then releases the lock of its folder."""
     return _start_writer(os.getpid()).put(finished)
 
 
@@ -60,14 +69,15 @@ def await_written(path: Path) -> None:
 
 class _Writer:
     def __init__(self) -> None:
-        self.waiting: list[tuple[Finished, Future[list[str]]]] = []
-        self.futures: dict[Path, Future[list[str]]] = {}  # those that are being written, too
+        self.waiting: list[tuple[Finished, Written]] = []
+        self.futures: dict[Path, Written] = {}  # those that are being written, too
         self.size = 0  # of all these, in bytes
+        self.is_urgent = False  # somebody waits for one of them
         self.changed = threading.Condition()
         self.thread: threading.Thread | None = None
 
-    def put(self, finished: Finished) -> Future[list[str]]:
-        future: Future[list[str]] = Future()
+    def put(self, finished: Finished) -> Written:
+        future = Written(self)
         with self.changed:
             if self.thread is None:
                 self.thread = threading.Thread(target=self._serve, name="prunefield-writer", daemon=True)
@@ -76,18 +86,26 @@ class _Writer:
             self.waiting.append((finished, future))
             self.futures[finished.folder.path] = future
             self.size += finished.count_bytes()
-            self.changed.notify_all()
+            if len(self.waiting) in (1, TOGETHER):
+                self.changed.notify_all()
         return future
+
+    def hurry(self) -> None:
+        with self.changed:
+            self.is_urgent = True
+            self.changed.notify_all()
 
     def wait(self, path: Path) -> None:
         if (future := self.futures.get(path)) is not None:
+            self.hurry()
             future.exception()  # waits; whoever asked for this run gets the error
 
     def _serve(self) -> None:
         while True:
             with self.changed:
                 self.changed.wait_for(lambda: self.waiting)
-                group, self.waiting = self.waiting, []
+                self.changed.wait_for(lambda: self.is_urgent or len(self.waiting) >= TOGETHER, GATHER)
+                group, self.waiting, self.is_urgent = self.waiting, [], False
             errors = _write_all([finished for finished, _ in group])
             with self.changed:
                 for finished, _ in group:
@@ -113,10 +131,15 @@ def _write_all(group: list[Finished]) -> list[BaseException | None]:
 
 
 def _write_group(group: list[Finished]) -> bool:
+    """Writes all of a group but the settings, which are as `begin` has written them and become safe with the rest."""
     with suppress(OSError):
-        write_folders({str(finished.folder.path): finished.contents for finished in group}, MARK)
+        write_folders({str(finished.folder.path): _leave_out_settings(finished) for finished in group}, MARK)
         return True
     return False
+
+
+def _leave_out_settings(finished: Finished) -> dict[str, bytes]:
+    return {name: data for name, data in finished.contents.items() if name != "settings.json"}
 
 
 @lru_cache(maxsize=1)
