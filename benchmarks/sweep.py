@@ -76,12 +76,18 @@ def cases() -> Iterator[Case]:
 def choose_draws() -> int:
     """The size of a run that computes for 10 ms here."""
     _compute_some(0, 50, 20)  # compiles and loads what it needs
-    draws = 100
+    draws = 1000
     for _ in range(3):
-        begin = time.perf_counter()
-        _compute_some(0, draws, 50)
-        draws = max(1, round(draws * SECONDS / ((time.perf_counter() - begin) / 50)))
+        best = min(_time_some(draws, 20) for _ in range(5))
+        draws = max(1, round(draws * SECONDS / best))
     return draws
+
+
+def _time_some(draws: int, count: int) -> float:
+    """Seconds of one run in this process."""
+    begin = time.perf_counter()
+    _compute_some(0, draws, count)
+    return (time.perf_counter() - begin) / count
 
 
 def make_run(seed: int, draws: int) -> Sketch:
