@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import threading
 
@@ -20,11 +21,17 @@ from prunefield.lab.execution import carry_out, execute_run, obtain
 from prunefield.lab.folder import RunFolder
 from prunefield.lab.json_files import encode_table
 from prunefield.lab.store import Store
-from prunefield.lab.writing import Written
+from prunefield.lab.writing import BeingWritten
 
 
 def begin(store, run):
     return execute_run((str(store.root), run.settings(), "cpu", None))
+
+
+@pytest.fixture(autouse=True)
+def all_runs_are_short(monkeypatch):
+    """However slow the machine is."""
+    monkeypatch.setattr(execution, "SHORT", math.inf)
 
 
 @pytest.fixture
@@ -40,7 +47,7 @@ def gate(monkeypatch):
 def test_a_run_is_finished_and_unlocked_only_when_it_is_written(store, gate, tmp_path):
     run = Toy(steps=3)
     found = begin(store, run)
-    assert isinstance(found, Written)
+    assert isinstance(found, BeingWritten)
     found.hurry()
     folder = store.folder(run)
     assert (found.done(), folder.is_done, folder.status) == (False, False, "running")

@@ -24,7 +24,7 @@ from prunefield.lab.estimates import estimate_seconds
 from prunefield.lab.folder import SAFE_POINTS, RunFolder
 from prunefield.lab.journals import RunLog, log_stored, place_logger
 from prunefield.lab.store import Store, open_store
-from prunefield.lab.writing import Finished, Written, await_written, write_behind
+from prunefield.lab.writing import BeingWritten, Finished, await_written, write_behind
 from prunefield.loggers import Logger
 from prunefield.runs import Result, Run, State
 
@@ -228,7 +228,7 @@ def carry_out(
     return failures
 
 
-def execute_run(item: tuple[str, dict, str, dict | None]) -> list[str] | Written:
+def execute_run(item: tuple[str, dict, str, dict | None]) -> list[str] | BeingWritten:
     """Executes one run of a store in whatever process this is; returns why it could not be logged, if so.
 
     What a short run has found is written while the process computes something else; then that is deferred.

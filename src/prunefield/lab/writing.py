@@ -46,7 +46,7 @@ class Finished:
         return sum(map(len, self.contents.values()))
 
 
-class Written(Deferred):
+class BeingWritten(Deferred):
     """A result that a writer writes: why the run could not be logged, if so, or the error of writing."""
 
     def __init__(self, writer: "_Writer") -> None:
@@ -57,7 +57,7 @@ class Written(Deferred):
         self.writer.hurry()
 
 
-def write_behind(finished: Finished) -> Written:
+def write_behind(finished: Finished) -> BeingWritten:
     """Has a result written by the thread of this process, which then releases the lock of its folder."""
     return _start_writer(os.getpid()).put(finished)
 
@@ -69,15 +69,15 @@ def await_written(path: Path) -> None:
 
 class _Writer:
     def __init__(self) -> None:
-        self.waiting: list[tuple[Finished, Written]] = []
-        self.futures: dict[Path, Written] = {}  # those that are being written, too
+        self.waiting: list[tuple[Finished, BeingWritten]] = []
+        self.futures: dict[Path, BeingWritten] = {}  # those that are being written, too
         self.size = 0  # of all these, in bytes
         self.is_urgent = False  # somebody waits for one of them
         self.changed = threading.Condition()
         self.thread: threading.Thread | None = None
 
-    def put(self, finished: Finished) -> Written:
-        future = Written(self)
+    def put(self, finished: Finished) -> BeingWritten:
+        future = BeingWritten(self)
         with self.changed:
             if self.thread is None:
                 self.thread = threading.Thread(target=self._serve, name="prunefield-writer", daemon=True)
