@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import prunefield as pf
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
-from prunefield.lab import execution
+from prunefield.lab import bars
 
 pytestmark = pytest.mark.usefixtures("workers")
 
@@ -311,7 +311,7 @@ def test_a_task_is_not_an_array():
 @pytest.mark.parametrize(("what", "said"), [("neuron", "3 of 9 runs"), ("smoke scale", "3 of 9 runs, now neuron")])
 def test_progress_does_not_say_the_same_word_twice(what, said, monkeypatch):
     notes = []
-    monkeypatch.setattr(execution, "track_progress", lambda *_, **__: nullcontext(lambda *told: notes.append(told[2])))
-    with execution.show_bar(what) as tell:
-        tell(execution.Progress(1.0, 2.0, 3, 9, pf.Study("neuron,task=nlgp").runs[0]))
+    monkeypatch.setattr(bars, "track_progress", lambda *_, **__: nullcontext(lambda *told: notes.append(told[2])))
+    with bars.show_bar(what) as tell:
+        tell(bars.Progress(1.0, 2.0, 3, 9, pf.Study("neuron,task=nlgp").runs[0]))
     assert notes == [said]

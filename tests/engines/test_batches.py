@@ -37,8 +37,8 @@ def test_ten_thousand_runs_of_ten_milliseconds_are_few_tasks():
 
 
 def test_a_batch_whose_estimate_was_too_low_gives_the_rest_back():
-    assert [outcome.value for outcome in attempt_batch(abs, [(0, -1), (1, -2)], 60)] == [1, 2]
-    assert [outcome.value for outcome in attempt_batch(abs, [(0, -1), (1, -2)], -1)] == [1]
+    assert [outcome.value for outcome, _ in attempt_batch(abs, [(0, -1), (1, -2)], 60)] == [1, 2]
+    assert [outcome.value for outcome, _ in attempt_batch(abs, [(0, -1), (1, -2)], -1)] == [1]
 
 
 def test_what_a_run_takes_of_a_ray_cluster():

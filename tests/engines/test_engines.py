@@ -92,7 +92,7 @@ def test_a_cluster_that_is_not_there_gets_one_line():
 def test_a_worker_that_dies_fails_only_its_own_run(tmp_path):
     store = Store(tmp_path)
     dead, well = Toy(die_at=20), [Toy(seed=seed) for seed in range(3)]
-    failures = carry_out(store, [dead, *well], Local(jobs=2))
+    failures = carry_out(store, [dead, *well], Local(jobs=2), report=lambda line: None)
     assert list(failures) == [dead]
     assert "its process died" in failures[dead]
     assert all(store.folder(run).status == "done" for run in well)

@@ -3,12 +3,15 @@
 import os
 import random
 import signal
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from workplace import PATIENCE, SEEDS, STEPS, Workplace, expect, wait_for
 
+from prunefield.core import commits
+from prunefield.lab import writing
 from prunefield.lab.joining import merge_stores, unpack_runs
 from prunefield.lab.packs import write_pack
 from prunefield.lab.store import Store
@@ -106,6 +109,34 @@ def kill_anywhere(place: Workplace, draw: random.Random) -> str:
     return f"killed {lives} times"
 
 
+def kill_before_written(place: Workplace, draw: random.Random) -> str:
+    """All runs are computed and none is written, or some files of them, or all but some marks: then kill -9."""
+    place.open_gate()
+    store, seen = place.new_store(), []
+    for last in (0, *sorted(draw.sample(range(1, 15), 4)), 15):
+
+        def die(last: int = last) -> None:
+            left = iter(range(last))
+            replace, write = os.replace, commits.write_folders
+
+            def count(source: str, target: str) -> None:
+                if threading.current_thread().name == "prunefield-writer" and next(left, None) is None:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                replace(source, target)
+
+            os.replace = count
+            writing.write_folders = lambda *group: write(*group) if last else os.kill(os.getpid(), signal.SIGKILL)
+
+        line = place.obtain_all(store, die, behind=True)
+        seen.append(sum(folder.is_done for folder in store))
+        expect(line == "the process died" or seen[-1] == len(SEEDS), f"it was not killed: {line!r}")
+        for folder in store:
+            expect(not folder.is_done or not folder.problems(), "a part of a result looks finished")
+    expect(place.obtain_all(store, behind=True) == "", "the same call fails")
+    place.check(store)
+    return f"killed at six moments of writing; {seen} runs were finished then"
+
+
 def run_at_once(count: int):
     def fault(place: Workplace, draw: random.Random) -> str:
         place.close_gate()
@@ -164,11 +195,12 @@ def merge_at_once(place: Workplace, draw: random.Random) -> str:
 
 
 FAULTS = {
-    "kill -9 of the command": (end_main(signal.SIGKILL), 4),
-    "preemption: SIGTERM to the command": (end_main(signal.SIGTERM), 3),
+    "kill -9 of the command": (end_main(signal.SIGKILL), 3),
+    "preemption: SIGTERM to the command": (end_main(signal.SIGTERM), 2),
     "kill -9 of a worker": (kill_worker, 2),
     "kill -9 of a worker, --retry 1": (kill_worker_with_retry, 2),
     "kill -9 at eight random moments": (kill_anywhere, 3),
+    "kill -9 between computing and writing in the background": (kill_before_written, 2),
     "two equal commands at once": (run_at_once(2), 2),
     "four equal commands at once": (run_at_once(4), 2),
     "kill -9 of runs merge": (kill_exchange("merge"), 1),

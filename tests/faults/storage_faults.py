@@ -92,6 +92,23 @@ def full_disk(name: str):
     return fault
 
 
+def full_disk_behind(place: Workplace, draw: random.Random) -> str:
+    """The disk becomes full while results are written in the background, after some of their files."""
+    with small_disk(place) as folder:
+        store, place.number = Store(folder / "store"), place.number + 1
+        place.open_gate()
+        name = draw.choice(["records.json", "tensors.safetensors", "state.safetensors", "made.json", "done.json"])
+        line = place.obtain_all(store, fill_at(folder, name), behind=True)
+        expect("no space left" in line, f"not said that the disk is full: {line!r}")
+        (folder / "ballast").unlink()
+        for one in store:
+            expect(not one.is_done or not one.problems(), "a part of a result looks finished")
+        again = place.obtain_all(store, behind=True)
+        expect(again == "", f"the same call fails when there is room: {again!r}")
+        place.check(store)
+    return f"at {name}: one line; the same call continues"
+
+
 def full_disk_elsewhere(what: str):
     def fault(place: Workplace, draw: random.Random) -> str:
         with small_disk(place) as folder:
@@ -202,11 +219,12 @@ def set_clock_back(place: Workplace, draw: random.Random) -> str:
 
 FAULTS = {
     **{f"full disk while writing {name}": (full_disk(name), 1) for name in WRITES},
+    "full disk while writing in the background": (full_disk_behind, 2),
     "full disk during runs merge": (full_disk_elsewhere("merge"), 1),
     "full disk during runs pack": (full_disk_elsewhere("pack"), 1),
-    "store becomes read-only": (read_only, 2),
+    "store becomes read-only": (read_only, 1),
     **{f"file of a finished run {how}": (harm_finished(how), 2) for how in ("truncated", "flipped", "deleted")},
     **{f"file of an unfinished run {how}": (harm_unfinished(how), 2) for how in ("truncated", "flipped", "deleted")},
-    "clock set back, files from the future": (set_clock_back, 3),
+    "clock set back, files from the future": (set_clock_back, 2),
 }
 NEEDS_DISK = [name for name in FAULTS if "disk" in name or "read-only" in name]

@@ -6,6 +6,7 @@ whether a run continued from there or was computed twice.
 """
 
 import json
+import math
 import multiprocessing
 import os
 import shutil
@@ -20,7 +21,9 @@ from pathlib import Path
 from toy import Toy
 
 from prunefield.core.errors import Error
-from prunefield.lab.execution import obtain
+from prunefield.engines import await_value
+from prunefield.lab import execution
+from prunefield.lab.execution import execute_run, obtain
 from prunefield.lab.folder import SAFE_POINTS
 from prunefield.lab.store import Store
 
@@ -126,15 +129,17 @@ class Workplace:
         child.start()
         return child
 
-    def obtain_all(self, store: Store, before: Callable[[], object] = lambda: None) -> str:
-        """Requests all runs in a process of its own, after `before`; returns the line of an error, or nothing."""
+    def obtain_all(self, store: Store, before: Callable[[], object] = lambda: None, *, behind: bool = False) -> str:
+        """Requests all runs in a process of its own, after `before`; returns the line of an error, or nothing.
+
+        As a user's program does, or `behind`: as the process of an engine, which writes while it computes.
+        """
         ours, theirs = FORK.Pipe(duplex=False)
 
         def work() -> None:
             before()
             try:
-                for run in self.runs:
-                    obtain(Store(store.root), run, report=lambda line: None)
+                request_behind(store, self.runs) if behind else request(store, self.runs)
                 theirs.send("")
             except Error as error:
                 theirs.send(str(error))
@@ -163,6 +168,19 @@ class Workplace:
             expect(ours.read_bytes() in known, f"{name} was finished and was computed again")
         parts = [path.name for path in (store.root / "runs").rglob("*.part")]
         expect(not parts, f"left behind: {parts[:2]}")
+
+
+def request(store: Store, runs: Iterable[Toy]) -> None:
+    for run in runs:
+        obtain(Store(store.root), run, report=lambda line: None)
+
+
+def request_behind(store: Store, runs: Iterable[Toy]) -> None:
+    """All runs are computed, then they are written together; the first error counts. For a process of its own."""
+    execution.SHORT = math.inf  # however slow the machine is
+    Store(store.root)
+    for found in [execute_run((str(store.root), run.settings(), "cpu", None)) for run in runs]:
+        await_value(found)
 
 
 def _quietly(work: Callable[[], object]) -> None:

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from toy import Toy
 
 from prunefield.core.errors import RunError
-from prunefield.engines import ONE_THREAD, Outcome
+from prunefield.engines import ONE_THREAD, Outcome, await_value
 from prunefield.engines.local import Local
-from prunefield.lab.execution import Pace, Progress, carry_out, obtain, order_runs, show_bar
+from prunefield.lab.bars import Progress, show_bar
+from prunefield.lab.execution import Pace, carry_out, obtain, order_runs
 from prunefield.lab.store import Store
 from prunefield.runs import Record, Run, State
 
@@ -111,7 +112,7 @@ class Scripted(Local):
         for text in ("0.3", "0.7", "nan", "", "0.1", "0.7"):
             (folder.path / "progress").write_text(text)
             yield None
-        work(items[0])  # finished, and its progress is gone, but the engine does not know yet
+        await_value(work(items[0]))  # finished, and its progress is gone, but the engine does not know yet
         yield None
         yield Outcome(0, None)
 

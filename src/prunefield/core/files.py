@@ -49,21 +49,17 @@ def write_whole(
     *,
     keep: Path | None = None,
     chosen_by: str = "--out",
-    sync: bool = True,
 ) -> None:
     """Writes `data` to `path` so that a reader sees the old file or the new one, never a part of it.
 
-    With `keep`, the old file is moved there instead of lost; for a moment, `path` does not exist. Without `sync` a
-    power cut may lose it.
+    With `keep`, the old file is moved there instead of lost; for a moment, `path` does not exist.
     """
-    with open_whole(path, keep=keep, chosen_by=chosen_by, sync=sync) as file:
+    with open_whole(path, keep=keep, chosen_by=chosen_by) as file:
         file.write(data)
 
 
 @contextmanager
-def open_whole(
-    path: Path, *, keep: Path | None = None, chosen_by: str = "--out", sync: bool = True
-) -> Iterator[IO[bytes]]:
+def open_whole(path: Path, *, keep: Path | None = None, chosen_by: str = "--out") -> Iterator[IO[bytes]]:
     """A file to write, which replaces `path` at the end of the block; after an error nothing of it is left."""
     if not path.name or path.is_dir():  # such as `.`
         raise UsageError(f"cannot write {path}: it is a folder; choose a file with {chosen_by}")
@@ -72,13 +68,11 @@ def open_whole(
         with temporary.open("w+b") as file:
             yield file
             file.flush()
-            if sync:
-                os.fsync(file.fileno())
+            os.fsync(file.fileno())
         if keep is not None and path.exists():
             path.replace(keep)
         temporary.replace(path)
-        if sync:
-            sync_folder(path.parent)
+        sync_folder(path.parent)
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -159,13 +153,12 @@ def delete_path(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def make_folder(path: Path, *, chosen_by: str = "--out", sync: bool = True) -> None:
-    """Creates a folder and its parents; an existing one is left alone. Without `sync` a power cut may undo it."""
+def make_folder(path: Path, *, chosen_by: str = "--out") -> None:
+    """Creates a folder and its parents; an existing one is left alone."""
     try:
         if not path.is_dir():
             path.mkdir(parents=True, exist_ok=True)
-            if sync:
-                sync_folder(path.parent)
+            sync_folder(path.parent)
     except OSError as error:
         raise cannot("make the folder", path, error, chosen_by=chosen_by) from None
 

@@ -19,6 +19,7 @@ import prunefield
 
 FAMILIES = ("tasks", "networks", "scores", "runs", "engines", "loggers", "papers")
 SETTLED = 100_000_000  # nanoseconds after which a change of a folder gets another date
+RECENT = 0.1  # seconds
 
 
 def name_of(path: str) -> str:
@@ -37,8 +38,23 @@ def modules(family: str) -> dict[str, str]:
     return dict(sorted((files | _entry_points(family)).items(), key=lambda pair: _natural(pair[0])))
 
 
+_found: dict[tuple[str, str], tuple[float, str | None]] = {}
+
+
 def find_module(family: str, kind: str) -> str | None:
-    """The module of a kind, None if there is no such kind. Plans ask for it thousands of times."""
+    """The module of a kind, None if there is no such kind.
+
+    Plans ask for it hundreds of thousands of times: for a tenth of a second, one that was found stays found.
+    """
+    now, (date, found) = time.monotonic(), _found.get((family, kind), (-1.0, None))
+    if now - date > RECENT:
+        found = _look_for_module(family, kind)
+        if found is not None:
+            _found[family, kind] = now, found
+    return found
+
+
+def _look_for_module(family: str, kind: str) -> str | None:
     state: list[tuple[str, int]] = []
     for package in prunefield.__path__:
         _date_folders(_locate(package, family), state)

@@ -1,8 +1,10 @@
 """Engines: where many runs are executed side by side. One file is one engine."""
 
 import os
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -61,9 +63,10 @@ class Engine(Plugin):
     ) -> Iterator[Outcome | Retry | Notice | None]:
         """Outcomes as they complete, retries as they begin and notices; otherwise None now and then.
 
-        None lets the caller show progress. One piece of work that fails does not stop the others. When the caller
-        closes the iterator or is interrupted, no process is left behind, except on an engine with a queue of its own
-        (`cancel`), where the next call with the same items waits for what is queued.
+        None lets the caller show progress. `work` returns a value, or a `Deferred` that has it later. One
+        piece of work that fails does not stop the others. When the caller closes the iterator or is interrupted, no
+        process is left behind, except on an engine with a queue of its own (`cancel`), where the next call with the
+        same items waits for what is queued.
         """
 
     @property
@@ -93,13 +96,53 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def attempt_work(work: Callable[[Any], Any], index: int, item: Any) -> Outcome:
-    """Calls `work` on one thread and turns any error into one line."""
+class Deferred(Future[Any]):
+    """What work returns if its value comes later, from another thread: it has been computed and is being written, say.
+
+    The process may begin something else meanwhile. `hurry` says that there is nothing else.
+    """
+
+    def hurry(self) -> None:
+        """Somebody waits for this one."""
+
+
+def begin_work(
+    work: Callable[[Any], Any], index: int, item: Any, ended: Callable[[Outcome, float], None]
+) -> Deferred | None:
+    """Calls `work` on one thread; `ended` gets its outcome, with any error as one line, and the seconds of the call.
+
+    If `work` returns something deferred, that happens when it is done, in another thread.
+    """
     import torch
 
     torch.set_num_threads(1)
+    begin = time.perf_counter()
     try:
-        return Outcome(index, work(item))
+        value = work(item)
     except Exception as error:
-        name = "" if hasattr(error, "status") else f"{type(error).__name__}: "
-        return Outcome(index, None, f"{name}{error}".splitlines()[0])
+        ended(_describe_error(index, error), time.perf_counter() - begin)
+        return None
+    seconds = time.perf_counter() - begin
+    if isinstance(value, Deferred):
+        value.add_done_callback(lambda future: ended(_describe_future(index, future), seconds))
+        return value
+    ended(Outcome(index, value), seconds)
+    return None
+
+
+def await_value(value: Any) -> Any:
+    """What work has returned, also if it is deferred."""
+    if not isinstance(value, Deferred):
+        return value
+    value.hurry()
+    return value.result()
+
+
+def _describe_future(index: int, future: "Future[Any]") -> Outcome:
+    error = future.exception()
+    return Outcome(index, future.result()) if error is None else _describe_error(index, error)
+
+
+def _describe_error(index: int, error: BaseException) -> Outcome:
+    name = "" if hasattr(error, "status") else f"{type(error).__name__}: "
+    return Outcome(index, None, f"{name}{error}".splitlines()[0])

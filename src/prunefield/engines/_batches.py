@@ -1,6 +1,52 @@
 """Small pieces of work together, so that starting them does not take longer than doing them."""
 
-from collections.abc import Sequence
+import math
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+MOST = 64  # pieces that are given together
+KEEP = 0.8  # of what was learnt, when another piece has ended: the first ones also load and compile
+
+
+class Supply:
+    """Pieces of work that wait, and how long they will take: estimates × measured ÷ estimated seconds of what ended.
+
+    Before anything was measured, and where a piece is to be done by itself, nobody knows: then it takes forever.
+    """
+
+    def __init__(self, count: int, seconds: Sequence[float] = ()) -> None:
+        self.waiting = deque(range(count))
+        self.estimates = [max(own, 1e-6) for own in seconds] or [1.0] * count
+        self.alone: set[int] = set()
+        self.measured = self.estimated = 0.0
+
+    def learn(self, index: int, seconds: float) -> None:
+        """A piece has ended after so many seconds."""
+        self.measured = KEEP * self.measured + seconds
+        self.estimated = KEEP * self.estimated + self.estimates[index]
+
+    def predict(self, index: int) -> float:
+        """The seconds that a piece will take."""
+        if not self.estimated or index in self.alone:
+            return math.inf
+        return self.estimates[index] * self.measured / self.estimated
+
+    def take(self, room: float, slots: int, *, least: int = 0) -> list[int]:
+        """The next pieces, `least` at any rate, then as many as take `room` seconds, and at most a share of all."""
+        most, batch = min(MOST, math.ceil(len(self.waiting) / slots)), []
+        while self.waiting and len(batch) < most:
+            room -= self.predict(self.waiting[0])
+            if room < 0 and len(batch) >= least:
+                break
+            batch.append(self.waiting.popleft())
+        return batch
+
+    def give_back(self, pieces: Iterable[int], *, alone: bool = False) -> None:
+        """Pieces that were not begun, or that are to be repeated by themselves, come next."""
+        pieces = list(pieces)
+        self.waiting.extendleft(reversed(pieces))
+        if alone:
+            self.alone.update(pieces)
 
 
 def pack_batches(seconds: Sequence[float], target: float, slots: int = 1) -> list[list[int]]:
@@ -23,13 +69,3 @@ def pack_batches(seconds: Sequence[float], target: float, slots: int = 1) -> lis
         batches[-1].append(index)
         filled += own
     return batches
-
-
-def halve_batch(batch: list[int]) -> list[list[int]]:
-    """What is left of a batch whose estimate was too low, as smaller ones: not one by one, as each start takes time.
-
-    >>> halve_batch([1, 2, 3]), halve_batch([4]), halve_batch([])
-    ([[1, 2], [3]], [[4]], [])
-    """
-    middle = (len(batch) + 1) // 2
-    return [half for half in (batch[:middle], batch[middle:]) if half]

@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from prunefield.engines import Outcome, Retry
+from prunefield.engines import Outcome, Retry, await_value
 from prunefield.engines._slurm_queue import find_time, read_events, write_event
 from prunefield.engines.local import Local
 
@@ -59,7 +59,8 @@ def carry_out_piece(task: tuple[str, str, dict[str, Any]]) -> Any:
     module, _, function = work.partition(":")
     with redirected(Path(results).parent.parent / "logs" / f"{Path(piece['name']).name}.log"):
         try:
-            return getattr(import_module(module), function)(piece["item"])
+            value = getattr(import_module(module), function)(piece["item"])
+            return await_value(value)
         except Exception:
             traceback.print_exc()
             raise

@@ -1,26 +1,26 @@
 """Processes on this machine."""
 
-import multiprocessing
-import os
-import signal
-import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
-from types import ModuleType
 from typing import Any
 
 from pydantic import Field
 
-from prunefield.engines import ONE_THREAD, Engine, Hints, Outcome, Retry, attempt_work, count_cores
+from prunefield.engines import Engine, Hints, Notice, Outcome, Retry, count_cores
+from prunefield.engines._batches import Supply
+from prunefield.engines._workers import Worker, is_importable
+
+AHEAD = 0.25  # seconds of short runs that a process has before it
+ROOM = 50_000  # bytes that a process which is busy can be sent without waiting for it
 
 
 class Local(Engine):
     """Processes on this machine, started by spawn, one thread each.
 
-    If a worker is killed (for lack of memory, say), it is replaced and its item begins again, up to `retry` times.
+    If a worker is killed (for lack of memory, say), it is replaced and its item begins again, up to `retry` times. If
+    it had several short ones, each of them is first repeated by itself.
     """
 
     jobs: int = Field(default_factory=count_cores, ge=1, description="number of processes")
@@ -28,41 +28,63 @@ class Local(Engine):
 
     def map(
         self, work: Callable[[Any], Any], items: Sequence[Any], hints: Hints | None = None
-    ) -> Iterator[Outcome | Retry | None]:
-        waiting = list(enumerate(items))[::-1]
+    ) -> Iterator[Outcome | Retry | Notice | None]:
+        supply = Supply(len(items), hints.seconds if hints else ())
         deaths = Counter[int]()
-        busy: dict[Connection, tuple[Worker, int]] = {}
+        busy: dict[Connection, Worker] = {}
         idle: list[Worker] = []
         try:
-            while waiting or busy:
-                while waiting and len(busy) < self.jobs:
+            while supply.waiting or busy:
+                while supply.waiting and len(busy) < self.jobs:
                     worker = idle.pop() if idle else _take_spare(work) or Worker(work)
-                    index, item = waiting.pop()
-                    worker.give(work, index, item)
-                    busy[worker.pipe] = worker, index
+                    worker.give(work, [(index, items[index]) for index in supply.take(AHEAD, 2 * self.jobs, least=1)])
+                    busy[worker.pipe] = worker
                 ready = [pipe for pipe in wait(list(busy), timeout=0.2) if isinstance(pipe, Connection)]
                 for pipe in ready:
-                    worker, index = busy.pop(pipe)
+                    worker = busy[pipe]
                     try:
-                        yield pipe.recv()
-                        idle.append(worker)
+                        answer = worker.receive()
                     except (EOFError, OSError):
-                        how, deaths[index] = worker.end(), deaths[index] + 1
-                        if deaths[index] <= self.retry:
-                            waiting.append((index, items[index]))
-                            yield Retry(index, f"its process died ({how}); retry {deaths[index]} of {self.retry}")
-                        else:
-                            yield Outcome(index, None, f"its process died ({how})")
+                        del busy[pipe]
+                        yield self._replace(worker, supply, deaths)
+                        continue
+                    if isinstance(answer, list):
+                        supply.give_back(answer)
+                    else:
+                        supply.learn(answer[0].index, answer[1])
+                        yield answer[0]
+                    self._give_more(worker, supply, work, items)
+                    if not worker.given:
+                        idle.append(busy.pop(pipe))
                 if not ready:
                     yield None
         finally:
-            for worker in (worker for worker, _ in busy.values()):
+            for worker in busy.values():
                 worker.end()
             for worker in idle:
                 _put_aside(worker)
 
+    def _give_more(self, worker: Worker, supply: Supply, work: Callable[[Any], Any], items: Sequence[Any]) -> None:
+        """Short pieces before a process asks for them, so that it does not wait for this one."""
+        room = AHEAD - sum(map(supply.predict, worker.given))
+        batch = supply.take(room, 2 * self.jobs) if room > AHEAD / 2 else []
+        if batch and not worker.give(work, [(index, items[index]) for index in batch], most=ROOM):
+            supply.give_back(batch, alone=True)
 
-_spare: "list[Worker] | None" = None  # processes that wait for the next `map`, while there is a `keep_workers`
+    def _replace(self, worker: Worker, supply: Supply, deaths: Counter[int]) -> Outcome | Retry | Notice:
+        """What to say of a process that has died; its pieces may be repeated."""
+        how, (index, *others) = worker.end(), worker.given
+        if others:  # nobody knows which of them it was
+            supply.give_back([index, *others], alone=True)
+            return Notice(f"a process died ({how}) that had {len(others) + 1} short runs; each is repeated by itself")
+        deaths[index] += 1
+        if deaths[index] > self.retry:
+            return Outcome(index, None, f"its process died ({how})")
+        supply.give_back([index])
+        return Retry(index, f"its process died ({how}); retry {deaths[index]} of {self.retry}")
+
+
+_spare: list[Worker] | None = None  # processes that wait for the next `map`, while there is a `keep_workers`
 
 
 @contextmanager
@@ -83,83 +105,12 @@ def keep_workers() -> Iterator[None]:
             worker.end()
 
 
-def _take_spare(work: Callable[[Any], Any]) -> "Worker | None":
-    return _spare.pop() if _spare and _is_importable(work) else None
+def _take_spare(work: Callable[[Any], Any]) -> Worker | None:
+    return _spare.pop() if _spare and is_importable(work) else None
 
 
-def _put_aside(worker: "Worker") -> None:
+def _put_aside(worker: Worker) -> None:
     if _spare is None or not worker.is_reusable:
         worker.end()
     else:
         _spare.append(worker)
-
-
-def _is_importable(work: Callable[[Any], Any]) -> bool:
-    """Whether a process that does not know the main program can be given this function."""
-    return work.__module__ != "__main__"
-
-
-class Worker:
-    """One process that takes functions and items from a pipe."""
-
-    def __init__(self, work: Callable[[Any], Any]) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        self.is_reusable = _is_importable(work)
-        self.process = context.Process(target=_serve_items, args=(theirs,), daemon=True)
-        with _inherited(work):
-            self.process.start()
-        theirs.close()
-
-    def give(self, work: Callable[[Any], Any], index: int, item: Any) -> None:
-        with suppress(OSError):  # a process that has already died is noticed when it does not answer
-            self.pipe.send((work, index, item))
-
-    def end(self) -> str:
-        self.process.kill()
-        self.process.join()
-        self.pipe.close()
-        is_killed = self.process.exitcode == -signal.SIGKILL
-        return "killed; out of memory?" if is_killed else f"exit status {self.process.exitcode}"
-
-
-@contextmanager
-def _inherited(work: Callable[[Any], Any]) -> Iterator[None]:
-    """What a new process inherits: one thread for numerical libraries, no Ctrl-C, and no main program.
-
-    Ctrl-C reaches the whole group; the parent decides what ends, and a child that is still importing would print a
-    traceback. The caller's script would run again in each process, so it is hidden unless `work` is defined in it.
-    """
-    main = sys.modules["__main__"]
-    if _is_importable(work):
-        sys.modules["__main__"] = ModuleType("__main__")
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(ONE_THREAD)
-    is_main = threading.current_thread() is threading.main_thread()  # other threads may not set signals
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-        if is_main:
-            signal.signal(signal.SIGINT, handler)
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-def _serve_items(pipe: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
-    while True:
-        try:
-            work, index, item = pipe.recv()
-        except EOFError:
-            return
-        pipe.send(attempt_work(work, index, item))
-
-
-def _die_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)

@@ -4,15 +4,16 @@ import logging
 import math
 import socket
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from queue import Queue
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
 from prunefield.core.errors import RunError, UsageError
-from prunefield.engines import ONE_THREAD, Engine, Hints, Notice, Outcome, Retry, attempt_work, count_cores
-from prunefield.engines._batches import halve_batch, pack_batches
+from prunefield.engines import ONE_THREAD, Engine, Hints, Notice, Outcome, Retry, begin_work, count_cores
+from prunefield.engines._batches import Supply
 
 DEATHS = {
     "WorkerCrashedError": "its process died",
@@ -103,43 +104,53 @@ class Ray(Engine):
                     raise UsageError(f"{notice.text.partition(';')[0]}; lower that, or give the address of a cluster")
                 yield notice
             remote = ray.remote(max_retries=0, **needs)(attempt_batch)
-            cores = int(ray.cluster_resources().get("CPU", 1))
-            slots = max(1, min(self.jobs or cores, cores))
-            waiting = deque(pack_batches(hints.seconds or [BATCH] * len(items), BATCH, 4 * slots))
+            supply = Supply(len(items), hints.seconds)
             batch_of: dict[Any, list[int]] = {}
             deaths = Counter[int]()
-            most = math.inf if self.is_here else self.jobs or math.inf  # one that is started here has no more room
-            while waiting or batch_of:
-                while waiting and len(batch_of) < most:
-                    batch = waiting.popleft()
+            while supply.waiting or batch_of:
+                cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+                slots = min(self.jobs or cores, cores)
+                # More than one for each core, so that none waits for this process, and a cluster that can grows.
+                most = math.inf if self.jobs is None else self.jobs
+                while supply.waiting and len(batch_of) < min(most, 3 * slots):
+                    batch = supply.take(BATCH, 4 * slots, least=1)
                     pieces = [(index, items[index]) for index in batch]
                     batch_of[remote.remote(work, pieces, 3 * BATCH)] = batch
-                enough = 1 if waiting else len(batch_of)  # what waits takes the place of the first that ends
-                ready, _ = ray.wait(list(batch_of), num_returns=enough, timeout=0.2)
+                ready, _ = ray.wait(list(batch_of), num_returns=1, timeout=0.2)
                 for reference in ready:
                     batch = batch_of.pop(reference)
                     try:
-                        outcomes = ray.get(reference)
-                        yield from outcomes
-                        late = batch[len(outcomes) :]  # there was no time left for these
-                        waiting += halve_batch(late)
+                        answers = ray.get(reference)
                     except RayError as error:
-                        death, (index, *others) = _name_death(error), batch
-                        if others and death:  # nobody knows which of them it was
-                            waiting += [[index] for index in batch]
-                            continue
-                        deaths[index] += death is not None
-                        if death and deaths[index] <= self.retry:
-                            waiting.appendleft([index])
-                            yield Retry(index, f"{death}; retry {deaths[index]} of {self.retry}")
-                            continue
-                        what = f"{death} (retry: {self.retry})" if death else type(error).__name__
-                        for index in batch:
-                            yield Outcome(index, None, f"{what}: {_first_line(error)}")
+                        yield from self._repeat(batch, error, supply, deaths)
+                        continue
+                    for outcome, seconds in answers:
+                        supply.learn(outcome.index, seconds)
+                        yield outcome
+                    ended = {outcome.index for outcome, _ in answers}
+                    supply.give_back(index for index in batch if index not in ended)  # there was no time left for these
                 if not ready:
                     yield None
         finally:
             ray.shutdown()
+
+    def _repeat(
+        self, batch: list[int], error: Exception, supply: Supply, deaths: Counter[int]
+    ) -> Iterator[Outcome | Retry | Notice]:
+        """What to say of a task that did not answer; its pieces may be repeated."""
+        death, (index, *others) = _name_death(error), batch
+        if others and death:  # nobody knows which of them it was
+            supply.give_back(batch, alone=True)
+            yield Notice(f"a task of {len(batch)} short runs died ({death}); each is repeated by itself")
+            return
+        deaths[index] += death is not None
+        if death and deaths[index] <= self.retry:
+            supply.give_back([index])
+            yield Retry(index, f"{death}; retry {deaths[index]} of {self.retry}")
+            return
+        what = f"{death} (retry: {self.retry})" if death else type(error).__name__
+        for index in batch:
+            yield Outcome(index, None, f"{what}: {_first_line(error)}")
 
     def _list_needs(self, device: str) -> dict[str, Any]:
         """What one run takes, in the words of Ray."""
@@ -147,14 +158,21 @@ class Ray(Engine):
         return {"num_cpus": 1, "num_gpus": share, "resources": dict(self.resources)}
 
 
-def attempt_batch(work: Callable[[Any], Any], pieces: Sequence[tuple[int, Any]], seconds: float) -> list[Outcome]:
-    """The outcomes of the first pieces: no other one is begun after `seconds`, when the estimates were too low."""
-    outcomes, deadline = [], time.monotonic() + seconds
+def attempt_batch(
+    work: Callable[[Any], Any], pieces: Sequence[tuple[int, Any]], seconds: float
+) -> list[tuple[Outcome, float]]:
+    """The outcomes of the first pieces and their seconds: no other one is begun after `seconds`."""
+    deadline = time.monotonic() + seconds
+    answers: Queue[tuple[Outcome, float]] = Queue()  # some come from another thread
+    begun, deferred = 0, None
     for index, item in pieces:
-        if outcomes and time.monotonic() > deadline:
+        if begun and time.monotonic() > deadline:
             break
-        outcomes.append(attempt_work(work, index, item))
-    return outcomes
+        deferred = begin_work(work, index, item, lambda *answer: answers.put(answer))
+        begun += 1
+    if deferred is not None:
+        deferred.hurry()
+    return [answers.get() for _ in range(begun)]
 
 
 def _find_shortage(nodes: Sequence[Mapping[str, float]], needs: Mapping[str, Any]) -> Iterator[Notice]:

@@ -3,13 +3,13 @@
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import lru_cache
+from contextlib import ExitStack, contextmanager
+from functools import cache, lru_cache
 from typing import Any
 
 import scipy.linalg  # noqa: F401  (its threads are limited with the others only if it is loaded before)
 import torch
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
 from prunefield.core.errors import UsageError
 
@@ -74,17 +74,30 @@ def _remember() -> None:
     _process.enter_context(_limit("blas"))  # numpy's and scipy's own libraries
 
 
-def _limit(user_api: str) -> AbstractContextManager[object]:
-    """One thread for libraries of one sort only: `threadpool_limits` would restore those of the others too."""
-    return _find_pools(len(sys.modules)).select(user_api=user_api).limit(limits=1)
+@contextmanager
+def _limit(user_api: str) -> Iterator[None]:
+    """One thread for libraries of one sort only: `threadpool_limits` would restore those of the others too.
+
+    It would also ask each library for its version and more, which takes a short run longer than all else here.
+    """
+    before = [(pool, pool.get_num_threads()) for pool in _find_pools(len(sys.modules))[user_api]]
+    for pool, _ in before:
+        pool.set_num_threads(1)
+    try:
+        yield
+    finally:
+        for pool, number in before:
+            pool.set_num_threads(number)
 
 
 @lru_cache(maxsize=1)
-def _find_pools(modules: int) -> ThreadpoolController:
+def _find_pools(modules: int) -> dict[str, list[LibController]]:
     """The libraries with threads of their own; looked for again when a module was imported, which may load some."""
-    return ThreadpoolController()
+    every = ThreadpoolController()
+    return {user_api: every.select(user_api=user_api).lib_controllers for user_api in ("openmp", "blas")}
 
 
+@cache
 def _find_knobs() -> list[Any]:
     """What holds how exact products of float32 are, for each library below torch; nothing before torch 2.9."""
     mkldnn, cuda = torch.backends.mkldnn, torch.backends.cuda

@@ -4,29 +4,31 @@ import platform
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
 import prunefield
 from prunefield.core.errors import Error, RunError
 from prunefield.core.files import store_option
-from prunefield.core.progress import track_progress
-from prunefield.core.terminal import show_warning
 from prunefield.engines import Engine, Hints, Notice, Retry
+from prunefield.lab.bars import Progress
 from prunefield.lab.conditions import fixed_conditions
 from prunefield.lab.estimates import estimate_seconds
 from prunefield.lab.folder import SAFE_POINTS, RunFolder
 from prunefield.lab.journals import RunLog, log_stored, place_logger
 from prunefield.lab.store import Store, open_store
+from prunefield.lab.writing import BeingWritten, Finished, await_written, write_behind
 from prunefield.loggers import Logger
 from prunefield.runs import Result, Run, State
+
+SHORT = 1.0  # seconds of a run that is worth writing in the background
 
 
 def warn(message: str) -> None:
@@ -60,23 +62,38 @@ def _complete(
 
     No result is read here, because each is read where it is used.
     """
+    found = _compute(store, run, device, report, logger)
+    if not isinstance(found, Finished):
+        return found
+    with found.held:
+        found.write()
+    return found.problems
+
+
+def _compute(
+    store: Store, run: Run, device: str, report: Callable[[str], None], logger: Logger | None
+) -> Finished | list[str]:
+    """Executes a run and what it needs, and does not write what it found; for a stored run, the same as `_complete`."""
     folder = store.folder(run)
+    await_written(folder.path)
     if folder.is_done:
         folder.tidy()  # after a process that was killed in its last moment
         return log_stored(logger, run, folder)
     run.require()
     problems = [problem for need in run.needs() for problem in _complete(store, need, device, report, logger)]
-    with folder.hold():
-        if not folder.is_done:
-            with fixed_conditions():
-                problems += _execute(store, run, folder, device, logger)
-            for warning in folder.warnings():
-                report(warning)
-    return problems
+    with ExitStack() as held:
+        held.enter_context(folder.hold())
+        if folder.is_done:
+            return problems
+        with fixed_conditions():
+            found = _execute(store, run, folder, device, logger)
+        for warning in folder.warnings():
+            report(warning)
+        return replace(found, problems=problems + found.problems, held=held.pop_all())
 
 
-def _execute(store: Store, run: Run, folder: RunFolder, device: str, logger: Logger | None) -> list[str]:
-    """Executes a run to its end; returns why it could not be logged, if so."""
+def _execute(store: Store, run: Run, folder: RunFolder, device: str, logger: Logger | None) -> Finished:
+    """Executes a run to its end, but does not write what it found."""
     folder.begin(run)
     values, tensors, records = folder.saved()
     state = State(values, tensors, read=lambda need: obtain(store, need, device=device), device=device)
@@ -95,7 +112,7 @@ def _execute(store: Store, run: Run, folder: RunFolder, device: str, logger: Log
             if pace.is_due(now):
                 folder.save(state, records)
                 pace.spent(now, time.perf_counter())
-        folder.finish(run, state, records, _made(device, time.perf_counter() - started))
+        contents = folder.pack(run, state, records, _made(device, time.perf_counter() - started))
     except Error as error:
         folder.fail(str(error), traceback.format_exc(), records)
         raise
@@ -106,7 +123,7 @@ def _execute(store: Store, run: Run, folder: RunFolder, device: str, logger: Log
         raise RunError(f"{message} (`{command}` has the traceback)") from error
     finally:
         log.close()
-    return log.problems
+    return Finished(folder, contents, records, log.problems)
 
 
 class Pace:
@@ -121,45 +138,6 @@ class Pace:
 
     def spent(self, begin: float, end: float) -> None:
         self.next = end + (end - begin) / self.share
-
-
-class Progress(NamedTuple):
-    """Progress of a plan: estimated seconds and number of runs, ended and in all; a run that is under way, if any; and
-    why runs have failed so far.
-    """
-
-    seconds: float
-    all_seconds: float
-    runs: int
-    all_runs: int
-    now: Run | None = None
-    failures: Mapping[Run, str] = MappingProxyType({})
-
-
-@contextmanager
-def show_bar(
-    what: str, *, shown: bool = True, names: Mapping[Run, str] | None = None
-) -> Iterator[Callable[[Progress], None]]:
-    """A progress bar on stderr for `carry_out`, with the name of what is under way: by default its kind.
-
-    A run that fails while others continue is named at once, with its reason.
-    """
-    named: set[Run] = set()
-
-    def describe(at: Progress) -> str:
-        failed = f", {len(at.failures)} failed" if at.failures else ""
-        name = "" if at.now is None else (names or {}).get(at.now, at.now.kind())
-        return f"{at.runs} of {at.all_runs} runs{failed}" + f", now {name}" * (name not in ("", what))
-
-    def show(at: Progress) -> None:
-        for run in at.failures if shown and at.runs < at.all_runs else ():
-            if run not in named:
-                named.add(run)
-                show_warning(f"{run.folder} failed: {at.failures[run]}")
-        tell(at.seconds, at.all_seconds, describe(at))
-
-    with track_progress(what, shown=shown) as tell:
-        yield show
 
 
 def order_runs(runs: Iterable[Run]) -> list[Run]:
@@ -212,10 +190,11 @@ def carry_out(
     failures: dict[Run, str] = {}
     pace = Pace(first=0)  # asking all runs how far they are takes time of its own
     root, sent = store.root.resolve(), logger and logger.settings()
+    names = [folders[run].name for run in missing]
     hints = Hints(
         seconds=[seconds[run] for run in missing],
-        names=[run.folder for run in missing],
-        marks=[str(root / "runs" / run.folder / SAFE_POINTS[0]) for run in missing],
+        names=names,
+        marks=[f"{root}/runs/{name}/{SAFE_POINTS[0]}" for name in names],
         folder=root / "engines",
         device=device,
     )
@@ -249,11 +228,29 @@ def carry_out(
     return failures
 
 
-def execute_run(item: tuple[str, dict, str, dict | None]) -> list[str]:
-    """Executes one run of a store in whatever process this is; returns why it could not be logged, if so."""
+def execute_run(item: tuple[str, dict, str, dict | None]) -> list[str] | BeingWritten:
+    """Executes one run of a store in whatever process this is; returns why it could not be logged, if so.
+
+    What a short run has found is written while the process computes something else; then that is deferred.
+    """
     root, settings, device, log = item
-    logger = None if log is None else Logger.parse(log)
-    return _complete(Store(root), Run.parse(settings), device, lambda warning: None, logger)  # `carry_out` reports it
+    logger, begin = None if log is None else Logger.parse(log), time.perf_counter()
+    found = _compute(
+        _open_again(root), Run.parse(settings), device, lambda warning: None, logger
+    )  # `carry_out` reports it
+    if not isinstance(found, Finished):
+        return found
+    if time.perf_counter() - begin < SHORT:
+        return write_behind(found)
+    with found.held:
+        found.write()
+    return found.problems
+
+
+@lru_cache(maxsize=8)
+def _open_again(root: str) -> Store:
+    """A store that the process has opened before, for the run before this one."""
+    return Store(root)
 
 
 def _made(device: str, seconds: float) -> dict[str, object]:

@@ -12,11 +12,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from filelock import FileLock, Timeout
-
 from prunefield.core import files
+from prunefield.core.commits import write_unsynced
 from prunefield.core.errors import StoreError, UsageError
 from prunefield.core.files import checksum, delete_path, is_locked, is_part, read_regular, store_option, sync_folder
+from prunefield.core.locks import Lock, LockTimeout
 from prunefield.lab.examination import FILES, MARK, Examined, combine_sums, decode_result, decode_values, examine_files
 from prunefield.lab.json_files import encode_table, read_table
 
@@ -56,18 +56,19 @@ class RunFolder:
         return os.path.exists(f"{self.root}/runs/{self.name}/done.json")
 
     @cached_property
-    def lock(self) -> FileLock:
+    def lock(self) -> Lock:
         """Held by the process that executes or removes the run; the system releases it when the process dies."""
-        return FileLock(self.lock_path)
+        return Lock(str(self.lock_path))
 
     @contextmanager
     def hold(self, *, timeout: float = -1) -> Iterator[None]:
         """Holds the lock, for which this waits indefinitely unless there is a `timeout` in seconds."""
-        make_folder(self.lock_path.parent)
         try:
-            self.lock.acquire(timeout=timeout)
-        except Timeout:
-            raise
+            try:
+                self.lock.acquire(timeout)
+            except FileNotFoundError:
+                make_folder(self.lock_path.parent)
+                self.lock.acquire(timeout)
         except OSError as error:
             raise cannot("lock", self.lock_path, error) from None
         try:
@@ -79,12 +80,15 @@ class RunFolder:
 
     def begin(self, run: "Run") -> None:
         """Makes the folder and writes the settings: not yet safe from a power cut, after which it begins again."""
-        make_folder(self.path, sync=False)
+        make_folder(self.path.parent)
         try:
-            self._clear("failure.json", "failure.safetensors")
+            try:
+                os.mkdir(self.path)
+            except FileExistsError:  # it was begun before
+                self._clear("failure.json", "failure.safetensors")
+            write_unsynced(str(self.path), "settings.json", encode_table(run.settings()))
         except OSError as error:
             raise cannot("write", self.path, error) from None
-        write_whole(self.path / "settings.json", encode_table(run.settings()), sync=False)
 
     def save(self, state: "State", records: "list[Record]") -> None:
         """Writes a safe point: one file, so that state and records always belong together. The last one is kept."""
@@ -137,8 +141,8 @@ class RunFolder:
             for name in self._set_aside()
         ]
 
-    def finish(self, run: "Run", state: "State", records: "list[Record]", made: Mapping[str, Any]) -> None:
-        """Writes the results, then the mark that they are complete."""
+    def pack(self, run: "Run", state: "State", records: "list[Record]", made: Mapping[str, Any]) -> dict[str, bytes]:
+        """The files of a finished run, for `write_finished`."""
         from prunefield.lab.packing import dump_values, name_tensors, pack_tensors
 
         files = {
@@ -149,7 +153,7 @@ class RunFolder:
             "made.json": encode_table({**made, "set_aside": self._set_aside()}),
         }
         sums = {name: checksum(data) for name, data in files.items()}
-        self.write_finished({**files, MARK: encode_table({"digest": combine_sums(sums), "files": sums})})
+        return {**files, MARK: encode_table({"digest": combine_sums(sums), "files": sums})}
 
     def write_finished(self, contents: Mapping[str, bytes]) -> None:
         """Writes the files of a finished run, the mark last."""
@@ -191,7 +195,8 @@ class RunFolder:
         return 1.0 if self.is_done else found if 0 <= found <= 1 else 0.0
 
     def _set_aside(self) -> list[str]:
-        return [f"damaged-{name}" for name in SAFE_POINTS if (self.path / f"damaged-{name}").exists()]
+        place = f"{self.root}/runs/{self.name}/damaged-"
+        return [f"damaged-{name}" for name in SAFE_POINTS if os.path.exists(place + name)]
 
     def _clear(self, *names: str) -> None:
         """Removes files, and those which a process that was killed had not finished writing."""
@@ -264,7 +269,7 @@ class RunFolder:
                     delete_path(self.path / "done.json")  # first, so that half a folder never looks finished
                     sync_folder(self.path)
                 delete_path(self.path)
-        except Timeout:
+        except LockTimeout:
             raise UsageError(f"{self.name} is being executed; stop it first") from None
         except OSError as error:
             raise cannot("remove", self.path, error) from None

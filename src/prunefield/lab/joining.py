@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from filelock import Timeout
-
 from prunefield.core.errors import StoreError, UsageError
+from prunefield.core.locks import LockTimeout
 from prunefield.lab.examination import Examined, name_run
 from prunefield.lab.folder import RunFolder
 from prunefield.lab.packs import open_pack
@@ -152,7 +151,7 @@ def _write_run(folder: RunFolder, found: Examined) -> bool:
             if not folder.is_done:
                 folder.write_finished(found.contents)
             return True
-    except Timeout:
+    except LockTimeout:
         return False
 
 
@@ -177,5 +176,5 @@ def _adopt_safe_point(own: RunFolder, other: RunFolder, joined: Joined) -> None:
                 return
             own.write_safe_point(settings, point[1])
             joined.resumed.append(own.name)
-    except Timeout:
+    except LockTimeout:
         joined.refused[own.name] = f"it is being executed in {own.root}; stop it first, or wait for it"

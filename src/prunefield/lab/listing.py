@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from time import gmtime, strftime
 from typing import TYPE_CHECKING, Any
@@ -90,6 +91,7 @@ def _is_kind(key: str) -> bool:
     return key == "kind" or key.endswith(".kind")
 
 
+@cache
 def _is_seed(key: str) -> bool:
     return key == "seed" or key.endswith(".seed")
 

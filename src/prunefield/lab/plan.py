@@ -62,9 +62,9 @@ class Plan(Displayed):
     def describe(self) -> list[dict[str, Any]]:
         """One row for each run, for people: kind, seed, what varies, items; date and bytes if it is stored."""
         told = distinguish_settings(list(self.settings.values()))
-        rows = []
+        rows, stored = [], {self.names[run] for run in self.stored}
         for (run, step), name, known in zip(self.estimates.items(), self.names.values(), told, strict=True):
-            state, items = self.state(run), list(self.items.get(run, ())) if self.items else []
+            state, items = "stored" if name in stored else "to do", list(self.items.get(run, ())) if self.items else []
             kept = self.store and state == "stored" and measure_folder(self.store[name])
             row = {"run": name, "kind": run.kind(), **known, "items": items, **(kept or {"date": None, "bytes": None})}
             rows.append(row | {"state": state, "seconds": step.seconds, "learnt": step.learnt})

@@ -29,8 +29,9 @@ from prunefield.core.settings import (
 )
 from prunefield.core.sizes import read_start
 from prunefield.engines import Engine, choose_engine
+from prunefield.lab.bars import show_bar
 from prunefield.lab.conditions import check_device
-from prunefield.lab.execution import carry_out, order_runs, show_bar, warn
+from prunefield.lab.execution import carry_out, order_runs, warn
 from prunefield.lab.expressions import Condition
 from prunefield.lab.joining import take_runs
 from prunefield.lab.plan import Plan, make_plan

@@ -12,8 +12,9 @@ from prunefield.core.figures import make_figure
 from prunefield.core.progress import track_progress
 from prunefield.engines import Engine, Outcome, choose_engine, count_cores
 from prunefield.engines.local import Local, keep_workers
+from prunefield.lab.bars import show_bar
 from prunefield.lab.conditions import check_device
-from prunefield.lab.execution import carry_out, order_runs, show_bar, warn
+from prunefield.lab.execution import carry_out, order_runs, warn
 from prunefield.lab.joining import take_runs
 from prunefield.lab.listing import write_owner
 from prunefield.lab.plan import Plan, make_plan

@@ -52,12 +52,14 @@ def show_count(study: "Study") -> str:
 
 def carry_study(args: Namespace, study: "Study") -> int:
     """Executes a study and prints what was recorded: all records of one run, the last record of each of several."""
+    from prunefield.core.collection import pause_collection
     from prunefield.core.files import make_folder
     from prunefield.core.terminal import show_table, show_warning
     from prunefield.lab.exports import require_parquet, tabulate_study
 
     if args.dry_run:
-        return print_plan(args, study.plan(args.store, device=args.device))
+        with pause_collection():
+            return print_plan(args, study.plan(args.store, device=args.device))
     is_sweep = study.count > 1
     if is_sweep:  # whether the end can be written, before anything is computed
         require_parquet() if args.parquet else None

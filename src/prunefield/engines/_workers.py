@@ -1,0 +1,121 @@
+"""Processes that take functions and items from a pipe."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
+from types import ModuleType
+from typing import Any
+
+from prunefield.engines import ONE_THREAD, Outcome, begin_work
+
+LATE = 1.0  # seconds after which a process gives back what it has not begun
+
+Answer = tuple[Outcome, float] | list[int]  # an outcome and its seconds, or what is given back
+
+
+def is_importable(work: Callable[[Any], Any]) -> bool:
+    """Whether a process that does not know the main program can be given this function."""
+    return work.__module__ != "__main__"
+
+
+class Worker:
+    """One process; `given` are the indices of what it has not answered."""
+
+    def __init__(self, work: Callable[[Any], Any]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.given: set[int] = set()
+        self.is_reusable = is_importable(work)
+        self.process = context.Process(target=_serve_items, args=(theirs,), daemon=True)
+        with _inherited(work):
+            self.process.start()
+        theirs.close()
+
+    def give(self, work: Callable[[Any], Any], pieces: Sequence[tuple[int, Any]], *, most: int | None = None) -> bool:
+        """Sends pieces of work with their indices, unless these are more than `most` bytes; whether it did."""
+        data = ForkingPickler.dumps((work, pieces))
+        if most is not None and len(data) > most:
+            return False
+        self.given.update(index for index, _ in pieces)
+        with suppress(OSError):  # a process that has already died is noticed when it does not answer
+            self.pipe.send_bytes(data)
+        return True
+
+    def receive(self) -> Answer:
+        """The next answer; EOFError or OSError if the process has died."""
+        answer = self.pipe.recv()
+        self.given.difference_update(answer if isinstance(answer, list) else [answer[0].index])
+        return answer
+
+    def end(self) -> str:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+        is_killed = self.process.exitcode == -signal.SIGKILL
+        return "killed; out of memory?" if is_killed else f"exit status {self.process.exitcode}"
+
+
+@contextmanager
+def _inherited(work: Callable[[Any], Any]) -> Iterator[None]:
+    """What a new process inherits: one thread for numerical libraries, no Ctrl-C, and no main program.
+
+    Ctrl-C reaches the whole group; the parent decides what ends, and a child that is still importing would print a
+    traceback. The caller's script would run again in each process, so it is hidden unless `work` is defined in it.
+    """
+    main = sys.modules["__main__"]
+    if is_importable(work):
+        sys.modules["__main__"] = ModuleType("__main__")
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
+    is_main = threading.current_thread() is threading.main_thread()  # other threads may not set signals
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        if is_main:
+            signal.signal(signal.SIGINT, handler)
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _serve_items(pipe: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    sending = threading.Lock()  # outcomes also come from other threads
+
+    def answer(*found: Any) -> None:
+        with sending:
+            pipe.send(found)
+
+    pieces, late = deque[tuple[Callable[[Any], Any], int, Any]](), 0.0
+    while True:
+        if not pieces:
+            try:
+                work, given = pipe.recv()
+            except EOFError:
+                return
+            pieces += [(work, *piece) for piece in given]
+            late = time.monotonic() + LATE
+        deferred = begin_work(*pieces.popleft(), answer)
+        if deferred is not None and not pieces and not pipe.poll():
+            deferred.hurry()
+        if pieces and time.monotonic() > late:
+            with sending:
+                pipe.send([index for _, index, _ in pieces])
+            pieces.clear()
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
