@@ -1,7 +1,8 @@
 """Draws the small pictures of the gallery from stores: python docs/thumbnails.py STORE …
 
-Every item is drawn at its published scale if a store has it, else at laptop or smoke scale, from the first store that
-has it. The scale is in the name of the file. Pictures of items that no store has are left as they are.
+Every item is drawn at its published scale if a store has it, alone or with kept values, else at laptop or smoke scale,
+from the first store that has it. The scale is in the name of the file. Pictures of items that no store has are left as
+they are.
 """
 
 import io
@@ -25,11 +26,18 @@ def main() -> None:
     for item in find_items():
         published = find_published(item)
         for scale in (published.scale if published else "laptop", "laptop", "smoke"):
-            tried = ((read, store) for read in (read_finding, read_with_kept) for store in stores)
-            findings = [found for read, store in tried if (found := read(store, item, scale))]
+            findings = [found for store in stores if (found := read_finding(store, item, scale))]
+            findings += [
+                found for store in stores if (found := read_with_kept(store, item, scale)) and has_some(store, found)
+            ]
             if findings:
                 write_thumbnail(findings[0])
                 break
+
+
+def has_some(store: Store, finding: Finding) -> bool:
+    """Whether a store has runs of a finding: kept values alone lack the tensors that drawings show."""
+    return any(store.folder(run).is_done for run in finding.results)
 
 
 def write_thumbnail(finding: Finding) -> None:
