@@ -114,8 +114,8 @@ def shared(tmp_path_factory):
 @pytest.mark.parametrize("run", RUNS, ids=[f"{run.kind()}-{index}" for index, run in enumerate(RUNS)])
 def test_a_run_that_is_killed_again_and_again_gives_the_same_digest(run, shared, monkeypatch):
     monkeypatch.setattr("prunefield.runs.shuffles.CHUNK", 20)
-    ended, finish = [], RunFolder.finish
-    monkeypatch.setattr(RunFolder, "finish", lambda folder, *rest: ended.append(rest[1].done) or finish(folder, *rest))
+    ended, pack = [], RunFolder.pack
+    monkeypatch.setattr(RunFolder, "pack", lambda folder, *rest: ended.append(rest[1].done) or pack(folder, *rest))
     for need in run.needs():
         obtain(shared, need)
     ended.clear()

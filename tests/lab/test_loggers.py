@@ -76,7 +76,9 @@ def test_a_run_that_is_resumed_has_every_step_once(tmp_path):
 
 
 class Here(Local):
-    """An engine of this process, which knows the loggers of this file."""
+    """An engine of this process, which knows the loggers of this file, but nothing of deferred values."""
+
+    takes_deferred = False
 
     def map(self, work, items, hints=None):
         for index, item in enumerate(items):

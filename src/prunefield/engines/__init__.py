@@ -56,6 +56,7 @@ class Engine(Plugin):
     """Maps a function over items, in other processes."""
 
     family: ClassVar[str] = "engines"
+    takes_deferred: ClassVar[bool] = False  # whether `map` waits for what `work` returns as a `Deferred`
 
     @abstractmethod
     def map(
@@ -63,10 +64,10 @@ class Engine(Plugin):
     ) -> Iterator[Outcome | Retry | Notice | None]:
         """Outcomes as they complete, retries as they begin and notices; otherwise None now and then.
 
-        None lets the caller show progress. `work` returns a value, or a `Deferred` that has it later. One
-        piece of work that fails does not stop the others. When the caller closes the iterator or is interrupted, no
-        process is left behind, except on an engine with a queue of its own (`cancel`), where the next call with the
-        same items waits for what is queued.
+        None lets the caller show progress. Where the engine `takes_deferred`, `work` may return a `Deferred`, which
+        has the value later. One piece of work that fails does not stop the others. When the caller closes the
+        iterator or is interrupted, no process is left behind, except on an engine with a queue of its own
+        (`cancel`), where the next call with the same items waits for what is queued.
         """
 
     @property

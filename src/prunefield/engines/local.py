@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -23,6 +23,7 @@ class Local(Engine):
     it had several short ones, each of them is first repeated by itself.
     """
 
+    takes_deferred: ClassVar[bool] = True
     jobs: int = Field(default_factory=count_cores, ge=1, description="number of processes")
     retry: int = Field(default=0, ge=0, description="number of times a run is restarted after its process died")
 

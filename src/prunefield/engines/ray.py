@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from queue import Queue
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
@@ -54,6 +54,7 @@ class Ray(Engine):
     prunefield[ray]`.
     """
 
+    takes_deferred: ClassVar[bool] = True
     address: str | None = Field(
         default=None, description="address of an existing cluster, or 'auto' to find it; by default one is started"
     )

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field
 
@@ -32,6 +32,7 @@ class Slurm(Engine):
     an error is not repeated. `prunefield cancel` ends the jobs of a store.
     """
 
+    takes_deferred: ClassVar[bool] = True
     partition: Text | None = Field(default=None, description="partition; by default that of the cluster")
     account: Text | None = Field(default=None, description="account to charge")
     time: Text | None = Field(default=None, description="time limit of one job, as in 4:00:00 or 2-00:00:00")

@@ -17,7 +17,7 @@ import torch
 import prunefield
 from prunefield.core.errors import Error, RunError
 from prunefield.core.files import store_option
-from prunefield.engines import Engine, Hints, Notice, Retry
+from prunefield.engines import Engine, Hints, Notice, Retry, await_value
 from prunefield.lab.bars import Progress
 from prunefield.lab.conditions import fixed_conditions
 from prunefield.lab.estimates import estimate_seconds
@@ -198,7 +198,8 @@ def carry_out(
         folder=root / "engines",
         device=device,
     )
-    for outcome in engine.map(execute_run, [(str(root), run.settings(), device, sent) for run in missing], hints):
+    work = execute_run if engine.takes_deferred else execute_at_once
+    for outcome in engine.map(work, [(str(root), run.settings(), device, sent) for run in missing], hints):
         if isinstance(outcome, Notice):
             report(outcome.text)
         elif isinstance(outcome, Retry):
@@ -245,6 +246,11 @@ def execute_run(item: tuple[str, dict, str, dict | None]) -> list[str] | BeingWr
     with found.held:
         found.write()
     return found.problems
+
+
+def execute_at_once(item: tuple[str, dict, str, dict | None]) -> list[str]:
+    """The same for engines that do not wait for what is deferred: it returns when the result is written."""
+    return await_value(execute_run(item))
 
 
 @lru_cache(maxsize=8)
