@@ -21,7 +21,7 @@ class Supply:
         self.measured = self.estimated = 0.0
 
     def learn(self, index: int, seconds: float) -> None:
-        """A piece has ended after so many seconds."""
+        """A piece has ended, after this many seconds."""
         self.measured = KEEP * self.measured + seconds
         self.estimated = KEEP * self.estimated + self.estimates[index]
 
