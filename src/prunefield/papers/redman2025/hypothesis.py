@@ -227,7 +227,7 @@ class Hypothesis(Item):
         parts = [part for part in Hypothesis.claims if part.text.startswith("(") and part.text.endswith(f"({data})")]
         found = [part.check(table) for part in parts]
         good, bad = (sum(one.status == status for one in found) for status in ("reproduced", "not reproduced"))
-        seen, n = f"{good} of {len(found)} parts hold, {bad} do not", sum(verdict.n for verdict in found)
+        seen, n = f"of {len(found)} parts, {good} hold and {bad} fail", sum(verdict.n for verdict in found)
         verdict = judge(good == len(found), seen, n)
         return verdict if bad or good == len(found) else replace(verdict, status=OPEN)
 
