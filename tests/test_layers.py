@@ -125,6 +125,14 @@ print(sorted({heavy} & set(sys.modules)), file=sys.stderr)"
     assert answer.stdout
 
 
+def test_a_plan_does_not_import_the_compiler_of_torch(tmp_path):
+    """It takes seconds, and nothing here compiles."""
+    code = "import sys; from prunefield.report.reproduction import plan_items; plan_items(['bar2023/table1'])\n\
+print({'torch._dynamo', 'sympy'} & set(sys.modules))"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert answer.stdout.strip() == "set()"
+
+
 def test_the_public_names_exist_and_are_lazy():
     assert {name for name in dir(prunefield) if not name.startswith("__")} == set(prunefield.__all__)
     assert (ROOT / "py.typed").exists()

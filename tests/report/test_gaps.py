@@ -41,6 +41,16 @@ def test_an_empty_store_has_a_page_with_the_commands(store, capsys):
     assert render_page([], store, missing=found.missing).startswith("<!doctype html>")
 
 
+def test_an_item_with_the_same_runs_at_every_scale_is_at_the_first(store):
+    (item,) = find_items(["lufkin2024/equation8"])
+    assert len(item.scales) > 1
+    assert item.plan("smoke") == item.plan("paper")
+    for run in item.plan("smoke"):
+        obtain(store, run)
+    (finding,) = collect_findings(store, [item]).findings
+    assert finding.scale == "smoke"
+
+
 def test_a_folder_with_blanks_is_quoted_in_commands(tmp_path):
     store = Store(tmp_path / "my runs")
     (gap,) = collect_findings(store, find_items([ITEM])).missing

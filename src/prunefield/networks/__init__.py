@@ -15,6 +15,7 @@ from torch import nn
 from prunefield.core.errors import UsageError
 from prunefield.core.plugin import Plugin
 from prunefield.modules.naming import LAYERS
+from prunefield.modules.outlines import allocate_
 
 
 class Network(Plugin):
@@ -41,7 +42,7 @@ class Network(Plugin):
 
     def build(self, shape: Sequence[int], classes: int, *, generator: torch.Generator) -> nn.Module:
         """The network with its initial weights; the same generator state gives the same ones."""
-        net = self.outline(shape, classes).to_empty(device="cpu")
+        net = allocate_(self.outline(shape, classes))
         with torch.no_grad():
             for part in net.modules():
                 if isinstance(part, LAYERS):

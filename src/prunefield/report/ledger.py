@@ -143,15 +143,16 @@ def load_paper(name: str) -> ModuleType:
 def read_finding(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:
     """The finding of an item at a scale, or at the largest scale that is complete in the store; None if none is.
 
-    Where the item can be judged while runs are missing (`incomplete_at`), one of them is enough.
+    Where the item can be judged while runs are missing (`incomplete_at`), one of them is enough. Of several scales with
+    the same runs, the smallest is meant.
     """
     for candidate in (scale,) if scale else reversed(item.scales):
         runs = order_runs(item.plan(candidate))
-        if not (runs or scale) and candidate != SCALES[0]:
-            continue  # without runs all scales are the same, and the item is at the first of them
         done = [run for run in runs if store.folder(run).is_done]
         if len(done) == len(runs) or (done and item.own_scale(candidate) in item.incomplete_at):
-            return Finding(item, candidate, {run: store.folder(run).read() for run in done}, len(runs) - len(done))
+            same = (own for own in item.scales if item.plan(own) == item.plan(candidate))
+            results = {run: store.folder(run).read() for run in done}
+            return Finding(item, scale or next(same), results, len(runs) - len(done))
     return None
 
 

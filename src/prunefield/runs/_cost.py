@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 
 from prunefield.modules.flops import count_flops
+from prunefield.modules.outlines import allocate_
 from prunefield.networks import Network
 from prunefield.training.recipe import Recipe
 
@@ -24,16 +25,16 @@ class NetworkSize(NamedTuple):
 
 
 def measure_network(net: Network, shape: tuple[int, ...], classes: int) -> NetworkSize:
-    """The size of a network, without its numbers."""
+    """The size of a network, whatever its weights are."""
     return _measure_network(json.dumps(net.settings()), shape, classes)
 
 
 @lru_cache(maxsize=64)
 def _measure_network(settings: str, shape: tuple[int, ...], classes: int) -> NetworkSize:
-    outline = Network.parse(json.loads(settings)).outline(shape, classes)
-    flops = count_flops(outline, torch.zeros(1, *shape, device="meta"))
-    outputs = sum(count // (2 * outline.get_parameter(name)[0].numel()) for name, count in flops.items())
-    sizes = [weight.numel() for weight in outline.parameters()]
+    built = allocate_(Network.parse(json.loads(settings)).outline(shape, classes))
+    flops = count_flops(built, torch.zeros(1, *shape))  # on the meta device, batch norm would import torch's compiler
+    outputs = sum(count // (2 * built.get_parameter(name)[0].numel()) for name, count in flops.items())
+    sizes = [weight.numel() for weight in built.parameters()]
     return NetworkSize(sum(flops.values()), outputs, sum(sizes), len(sizes))
 
 

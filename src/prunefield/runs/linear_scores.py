@@ -8,6 +8,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from prunefield.masks.mask import Mask
+from prunefield.modules.outlines import allocate_
 from prunefield.runs import Record, Run, State
 from prunefield.scores import Score
 from prunefield.tasks import Batch
@@ -57,7 +58,7 @@ class LinearScores(Run):
             x = torch.zeros_like(x).scatter_(1, chosen, torch.randn(d, 1, dtype=torch.float64, generator=stream))
         w = torch.randn(d, dtype=torch.float64, generator=stream)
         y = self.label * torch.randn(n, dtype=torch.float64, generator=stream)
-        net = nn.Linear(d, 1, bias=False, dtype=torch.float64, device="meta").to_empty(device="cpu")
+        net = allocate_(nn.Linear(d, 1, bias=False, dtype=torch.float64, device="meta"))
         with torch.no_grad():
             net.weight.copy_(w)
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from prunefield.core import seeds
+from prunefield.modules.outlines import allocate_
 from prunefield.runs import Record, Run, State
 from prunefield.theory import tangent
 from prunefield.theory.sketch_lemmas import cross_bound
@@ -62,7 +63,7 @@ class Tangent(Run):
 
     def _build(self, stream: torch.Generator) -> tuple[nn.Module, Tensor, Tensor]:
         sizes = ((self.features, self.width), (self.width, 1))
-        layers = [nn.Linear(*size, bias=False, device="meta").to_empty(device="cpu").double() for size in sizes]
+        layers = [allocate_(nn.Linear(*size, bias=False, device="meta")).double() for size in sizes]
         with torch.no_grad():
             for (fan_in, _), layer in zip(sizes, layers, strict=True):
                 layer.weight.normal_(0, fan_in**-0.5, generator=stream)
