@@ -150,9 +150,9 @@ def read_finding(store: Store, item: Item, scale: Scale | None = None) -> Findin
         runs = order_runs(item.plan(candidate))
         done = [run for run in runs if store.folder(run).is_done]
         if len(done) == len(runs) or (done and item.own_scale(candidate) in item.incomplete_at):
-            same = (own for own in item.scales if item.plan(own) == item.plan(candidate))
+            same: list[Scale] = [own for own in item.scales if item.plan(own) == item.plan(candidate)]
             results = {run: store.folder(run).read() for run in done}
-            return Finding(item, scale or next(same), results, len(runs) - len(done))
+            return Finding(item, scale or same[0], results, len(runs) - len(done))
     return None
 
 
