@@ -1,9 +1,11 @@
 """Kept values: parts of an item that were computed in different stores are judged together, and nothing is trusted."""
 
 import gzip
+import json
 
 import pytest
 
+from prunefield.cli import main
 from prunefield.core.names import modules
 from prunefield.lab.execution import obtain, order_runs
 from prunefield.lab.store import Store
@@ -11,7 +13,15 @@ from prunefield.papers import SCALES, Item
 from prunefield.report import kept, publishing
 from prunefield.report.kept import list_unkept, locate_kept, read_kept_runs
 from prunefield.report.ledger import Finding, find_items, read_finding
-from prunefield.report.publishing import judge_kept, publish, read_published, read_with_kept
+from prunefield.report.page.gaps import collect_findings, explain_undrawn
+from prunefield.report.publishing import (
+    describe_makers,
+    find_with_kept,
+    judge_kept,
+    publish,
+    read_published,
+    read_with_kept,
+)
 from prunefield.report.reproduction import write_item
 from prunefield.runs import Record, Result
 
@@ -62,6 +72,31 @@ def test_items_are_judged_from_a_store_and_kept_values_together(item, smoke, tmp
     written = write_item((str(other.root), NAME, "smoke", True))
     assert [claim["status"] for claim in written["claims"]] == [row.verdict.status for row in whole.rows]
     assert write_item((str(other.root), NAME, "smoke", False)) == {}
+
+
+def test_the_page_shows_what_follows_from_kept_values(item, smoke, tmp_path, capsys):
+    publish(smoke, [item], "smoke")
+    place = tmp_path / "nothing computed"
+    empty = Store(place)
+    (gap,) = collect_findings(empty, [item]).missing
+    assert gap["done"] == 0
+    (finding,) = collect_findings(empty, [item], published=True).findings
+    assert finding.digest == read_finding(smoke, item, "smoke").digest
+    made = describe_makers(empty, finding)
+    assert [one["seconds"] for one in made] == [one["seconds"] for one in describe_makers(smoke, finding)]
+    assert main(["report", NAME, "--published", "--store", str(place), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["missing"], answer["problems"]) == ([], {})
+    assert "published values have none" in explain_undrawn(empty, finding, KeyError("mask"))
+    assert explain_undrawn(smoke, finding, KeyError("mask")) == "KeyError: 'mask'"
+
+
+def test_the_store_counts_where_its_scale_is_as_large(item, smoke, monkeypatch):
+    publish(smoke, [item], "smoke")
+    read = []
+    monkeypatch.setattr(kept.KeptRun, "as_result", lambda self: read.append(self))
+    assert find_with_kept(smoke, item, "smoke").digest == read_finding(smoke, item, "smoke").digest
+    assert read == []
 
 
 def test_values_of_runs_that_no_item_has_any_more_are_dropped(item, smoke):

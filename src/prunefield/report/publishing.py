@@ -14,7 +14,7 @@ from prunefield.core.errors import StoreError
 from prunefield.core.files import make_folder, write_whole
 from prunefield.lab.execution import order_runs
 from prunefield.lab.store import Store
-from prunefield.papers import Item, Scale, Status
+from prunefield.papers import SCALES, Item, Scale, Status
 from prunefield.report.kept import VERSIONS, KeptRun, keep_runs, read_kept_runs, write_kept_runs
 from prunefield.report.ledger import Finding, find_items, load_paper, read_finding
 from prunefield.runs import Result, Run
@@ -167,6 +167,24 @@ def read_with_kept(store: Store, item: Item, scale: Scale) -> Finding | None:
         folder, shipped = store.folder(run), kept.get(run.folder)
         found[run] = folder.read() if folder.is_done else shipped.as_result() if shipped else None
     return _judge(item, scale, found)
+
+
+def find_with_kept(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:
+    """The finding of an item at a scale, or at the largest for which there are runs, from a store and kept values."""
+    found = [read_finding(store, item, scale)]
+    found += [read_with_kept(store, item, own) for own in ((scale,) if scale else item.scales)]
+    complete = [finding for finding in found if finding and (finding.results or not item.from_values)]
+    return max(complete, key=lambda finding: SCALES.index(finding.scale), default=None)
+
+
+def describe_makers(store: Store, finding: Finding) -> list[dict[str, Any]]:
+    """What made each run of a finding, and in how many seconds: from the store, else from the kept values."""
+    folders = [store.folder(run) for run in finding.results]
+    if all(folder.is_done for folder in folders):
+        return [folder.table("made") for folder in folders]
+    kept = read_kept_runs(_paper_of(finding.name), finding.item.own_scale(finding.scale))
+    shipped = {name: {**run.versions, "seconds": run.seconds} for name, run in kept.items()}
+    return [folder.table("made") if folder.is_done else shipped[folder.name] for folder in folders]
 
 
 def _judge(item: Item, scale: Scale, results: Mapping[Run, Result | None]) -> Finding | None:

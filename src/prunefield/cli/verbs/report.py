@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 EXAMPLES = {
     "prunefield report": "the page of everything in the store",
     "prunefield report lufkin2024 --scale laptop --out lufkin.html": "one paper at one scale",
+    "prunefield report redman2025 --published": "also what follows from published values, without computing anything",
 }
 
 
@@ -21,11 +22,14 @@ def add_options(parser: ArgumentParser) -> None:
     add_items(parser)
     parser.add_argument("--scale", help="smoke, laptop, night or paper [default: the largest in the store]")
     parser.add_argument("--out", type=Path, metavar="FILE", help="output file [default: report.html in the store]")
+    parser.add_argument(
+        "--published", action="store_true", help="use values shipped with prunefield for runs that are not in the store"
+    )
     add_store(parser)
 
 
 def execute(args: Namespace) -> int:
-    path, found = write_report(args.store, args.items, args.scale, args.out)
+    path, found = write_report(args.store, args.items, args.scale, args.out, published=args.published)
     if args.json:
         missing = [gap["name"] for gap in found.missing]
         print_json({"report": str(path), "missing": missing, "problems": found.problems})
@@ -44,13 +48,16 @@ def write_report(
     wanted: str | None = None,
     out: Path | None = None,
     engine: "Engine | None" = None,
+    *,
+    published: bool = False,
 ) -> "tuple[Path, Collected]":
     """Writes the page of what a store has of the chosen items (all by default); returns its path and what it has."""
-    from prunefield.lab.store import read_store
+    from prunefield.lab.store import open_store, read_store
     from prunefield.report.ledger import check_scale, find_items
     from prunefield.report.page import write_page
     from prunefield.report.page.gaps import collect_findings
 
-    store = read_store(place)
-    found = collect_findings(store, find_items(list(items)), None if wanted is None else check_scale(wanted))
+    store = open_store(place) if published else read_store(place)
+    scale = None if wanted is None else check_scale(wanted)
+    found = collect_findings(store, find_items(list(items)), scale, published=published)
     return write_page(found, store, out or store.root / "report.html", engine=engine).resolve(), found

@@ -58,7 +58,8 @@ def execute(args: Namespace) -> int:
         if args.report and found.claims:
             with track_progress("page", unit="pages") as tell:
                 tell(0, 1, "collecting everything that is stored")
-                page, _ = report.write_report(args.store, engine=choose_engine("local", args.jobs))
+                near = choose_engine("local", args.jobs)
+                page, _ = report.write_report(args.store, engine=near, published=args.unpublished)
     if args.json:
         entries = [{"item": name, "files": [], **entry} for name, entry in found.entries.items()]
         document = {"scale": args.scale, "store": str(args.store), "items": entries, "failures": dict(found.failures)}

@@ -130,7 +130,7 @@ class Fig2(Item):
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         left, right = figure.subplots(1, 2)
         run = next(run for run in results if isinstance(run, Shuffles))
-        records = [record for record in results[run].records if "norms" in record.tensors]
+        records = [record for record in results[run].records if record["level"] == table["level"].max()]
         for colour, record in zip(PALETTE, records, strict=False):
             name, norms = record["layer"], record.tensors["norms"].numpy()
             layer = rows(table, layer=name)

@@ -34,10 +34,11 @@ from prunefield.report.ledger import Finding
 from prunefield.report.page.contents import describe_figure, describe_item, list_papers, summarise_versions
 from prunefield.report.page.dynamics import describe_dynamics
 from prunefield.report.page.fields import explore_fields
-from prunefield.report.page.gaps import Collected, describe_store, explain_problem
+from prunefield.report.page.gaps import Collected, describe_store, explain_undrawn
 from prunefield.report.page.packing import pack_island
 from prunefield.report.page.prunings import describe_prunings
 from prunefield.report.page.room import drop_runs, pack_pdfs
+from prunefield.report.publishing import describe_makers
 
 LARGEST = 7_400_000  # bytes of all islands but that of the claims: with it and the script less than 8 MB
 SCRIPTS = (
@@ -72,7 +73,7 @@ def render_page(
             drawn = read_item_files(finding, store) or make_item_files(finding)
             item, figure = describe_item(finding, drawn), describe_figure(finding, drawn, store)
         except Exception as error:  # the drawing of one item must not cost the page of all others
-            problems[finding.name] = explain_problem(error)
+            problems[finding.name] = explain_undrawn(store, finding, error)
         else:
             items.append(item)
             islands[f"item/{finding.name}"] = figure
@@ -92,7 +93,7 @@ def render_page(
         "missing": missing,
         "problems": problems,
         "store": describe_store(store),
-        "made": summarise_versions(store.folder(run).table("made") for found in findings for run in found.results),
+        "made": summarise_versions(made for found in findings for made in describe_makers(store, found)),
     }
     return _fill_template(pack_island(index), packed)
 

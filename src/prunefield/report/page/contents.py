@@ -9,7 +9,7 @@ from prunefield.lab.store import Store
 from prunefield.report.item_files import ItemFiles
 from prunefield.report.ledger import Finding, explain_null, load_paper
 from prunefield.report.page.packing import cut_table
-from prunefield.report.publishing import compare_published
+from prunefield.report.publishing import compare_published, describe_makers
 
 LONGEST = 400  # runs of an item whose settings are shown
 
@@ -38,7 +38,7 @@ def _describe_claim(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def describe_figure(finding: Finding, files: ItemFiles, store: Store) -> dict[str, Any]:
     """The figure of an item and all that is shown on demand: its files, table, settings and versions."""
-    made = [store.folder(run).table("made") for run in finding.results]
+    made = describe_makers(store, finding)
     settings = {run.folder: (run.settings(), one) for run, one in zip(finding.results, made, strict=True)}
     return {
         **files.about,

@@ -12,6 +12,7 @@ from prunefield.lab.store import Store
 from prunefield.papers import SCALES, Item, Scale
 from prunefield.report.item_files import read_item_files
 from prunefield.report.ledger import Finding, read_finding
+from prunefield.report.publishing import find_with_kept
 
 MOST = 200  # runs of each sort that are named
 
@@ -25,12 +26,17 @@ class Collected:
     problems: dict[str, str] = field(default_factory=dict)
 
 
-def collect_findings(store: Store, items: Iterable[Item], scale: Scale | None = None) -> Collected:
-    """The findings of items at a scale, or each at the largest scale that is complete; one bad item does not matter."""
+def collect_findings(
+    store: Store, items: Iterable[Item], scale: Scale | None = None, *, published: bool = False
+) -> Collected:
+    """The findings of items at a scale, or each at the largest scale that is complete; one bad item does not matter.
+
+    With `published`, kept values stand in for runs that are not in the store.
+    """
     found = Collected()
     for item in items:
         try:
-            finding = read_finding(store, item, scale)
+            finding = (find_with_kept if published else read_finding)(store, item, scale)
             if finding:
                 if read_item_files(finding, store) is None:
                     _ = finding.rows  # a record without its values or tensors is found here
@@ -98,3 +104,11 @@ def explain_problem(error: Exception) -> str:
     """One line for a reader: our own errors as they are, others with their name."""
     text = " ".join(str(error).split())[:500]
     return text if isinstance(error, Error) else f"{type(error).__name__}: {text}"
+
+
+def explain_undrawn(store: Store, finding: Finding, error: Exception) -> str:
+    """Why an item that was judged has no figure."""
+    if isinstance(error, LookupError) and not all(store.folder(run).is_done for run in finding.results):
+        command = f"prunefield reproduce {finding.name} --scale {finding.scale}"
+        return f"its figure shows masks or weights, and published values have none; to compute them, run: {command}"
+    return explain_problem(error)
