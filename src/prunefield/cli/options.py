@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from prunefield.cli.documents import VERSION
 from prunefield.cli.run_tables import RUN_COLUMNS, make_run_cells, show_run_table
+from prunefield.core.encoding import make_encoder
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.files import default_store
 from prunefield.core.names import modules
@@ -244,7 +245,7 @@ def _encode_document(document: dict[str, Any]) -> str:
     """Readable JSON; with long lists one line for each entry, since indenting would take most of the time."""
     if not any(isinstance(value, list) and len(value) > MANY for value in document.values()):
         return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
-    dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode
+    dump = make_encoder(ensure_ascii=False, allow_nan=False)
     parts = [
         f"{dump(key)}: " + ("[\n" + ",\n".join(map(dump, value)) + "\n]" if isinstance(value, list) else dump(value))
         for key, value in document.items()

@@ -179,7 +179,8 @@ def carry_out(
     before any of them begins.
     """
     depth = _depths(runs)
-    seconds = {run: step.seconds for run, step in estimate_seconds(depth, store, device=device).items()}
+    estimates = estimate_seconds(depth, store, device=device)
+    seconds = {run: step.seconds for run, step in zip(depth, estimates, strict=True)}
     folders = {run: store.folder(run) for run in depth}
     missing = [run for run in depth if not folders[run].is_done]
     for run in missing:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from time import gmtime, strftime
 from typing import TYPE_CHECKING, Any
@@ -63,11 +63,13 @@ def distinguish_settings(settings: Sequence[Mapping[str, Any]]) -> list[dict[str
             values.setdefault(_name_group(one, key), set()).add(repr(one.get(key, "absent")))
     return [
         {
-            "seed": next((one[key] for key in one if _is_seed(key)), None),
+            "seed": one.get(_find_seed(tuple(one))),
             "varies": ", ".join(
-                f"{_shorten_key(key)}={_show(one[key])}"
-                for key in varying[kind]
-                if key in one and (_is_kind(key) or len(values[_name_group(one, key)]) > 1)
+                [
+                    f"{_shorten_key(key)}={_show(one[key])}"
+                    for key in varying[kind]
+                    if key in one and (_is_kind(key) or len(values[_name_group(one, key)]) > 1)
+                ]
             ),
         }
         for one, kind in zip(flat, kinds, strict=True)
@@ -91,9 +93,14 @@ def _is_kind(key: str) -> bool:
     return key == "kind" or key.endswith(".kind")
 
 
-@cache
 def _is_seed(key: str) -> bool:
     return key == "seed" or key.endswith(".seed")
+
+
+@lru_cache(maxsize=64)
+def _find_seed(keys: tuple[str, ...]) -> str:
+    """The first seed among the keys of flat settings."""
+    return next(filter(_is_seed, keys), "")
 
 
 def _shorten_key(key: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prunefield.cli.options import add_engine, add_store, how_to_run, print_json, print_plan
+from prunefield.core.collection import pause_collection
 from prunefield.core.errors import Error, UsageError
 from prunefield.core.names import modules
 
@@ -37,12 +38,18 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
-    from prunefield.lab.study import Study
-
-    study = Study.read(args.file, args.set)
+    study = read_study(args)
     if study.count > 1:
         raise UsageError(f"{args.file} has a [sweep] of {show_count(study)} runs; use: prunefield sweep {args.file}")
     return carry_study(args, study)
+
+
+def read_study(args: Namespace) -> "Study":
+    """The study in the file, with the changes of --set."""
+    with pause_collection():  # the libraries, and all values of a sweep
+        from prunefield.lab.study import Study
+
+        return Study.read(args.file, args.set)
 
 
 def show_count(study: "Study") -> str:
@@ -52,7 +59,6 @@ def show_count(study: "Study") -> str:
 
 def carry_study(args: Namespace, study: "Study") -> int:
     """Executes a study and prints what was recorded: all records of one run, the last record of each of several."""
-    from prunefield.core.collection import pause_collection
     from prunefield.core.files import make_folder
     from prunefield.core.terminal import show_table, show_warning
     from prunefield.lab.exports import require_parquet, tabulate_study

@@ -44,9 +44,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
-    from prunefield.lab.study import Study
-
-    study = Study.read(args.file, args.set)
+    study = run.read_study(args)
     if study.count < 2:
         raise UsageError(f"{args.file} has no [sweep] with several values; use: prunefield run {args.file}")
     if study.count > MANY and not args.yes:
