@@ -21,7 +21,7 @@ from prunefield.core.errors import UsageError, unknown
 from prunefield.core.names import find_module, list_presets, modules, name_of
 from prunefield.core.settings import put_setting, read_settings
 
-LARGEST = 2**63
+BITS = 63  # of the largest whole number
 PLAIN = (int, float, str, type(None))  # asked first: whether a value is a plug-in is a slow question
 _canonical = make_encoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -37,9 +37,14 @@ class Plugin(BaseModel):
     def _check_numbers(self) -> Self:
         """Whole numbers must fit into 64 bits."""
         for name, value in self.__dict__.items():  # a plain loop: a sweep makes hundreds of thousands of these
-            for item in value if isinstance(value, tuple) else (value,) if isinstance(value, int) else ():
-                if isinstance(item, int) and not -LARGEST < item < LARGEST:
-                    raise UsageError(f"{name} must be below 2^63 in magnitude")
+            if isinstance(value, int):
+                is_small = value.bit_length() <= BITS
+            elif isinstance(value, tuple):
+                is_small = all(item.bit_length() <= BITS for item in value if isinstance(item, int))
+            else:
+                continue
+            if not is_small:
+                raise UsageError(f"{name} must be below 2^{BITS} in magnitude")
         return self
 
     @classmethod
