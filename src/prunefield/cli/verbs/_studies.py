@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 from shlex import join
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prunefield.cli.options import how_to_run, print_json, print_plan
 from prunefield.core.collection import pause_collection
@@ -46,7 +46,8 @@ def carry_study(args: Namespace, study: "Study") -> int:
         require_parquet() if args.parquet else None
         make_folder(args.out, chosen_by="--out") if args.out else None
     results = study.run(args.store, **how_to_run(args))
-    files = _save_files(args, results) if is_sweep and results.done else []
+    table: Any = tabulate_study(results) if is_sweep else results.frame()
+    files = _save_files(args, results, table) if is_sweep and len(table) else []
     if args.json:
         found = [
             {"run": run.folder, "digest": result.digest, "settings": run.settings(), "records": result.values}
@@ -55,7 +56,6 @@ def carry_study(args: Namespace, study: "Study") -> int:
         failures = {run.folder: reason for run, reason in results.failures.items()}
         print_json({"runs": found, "failures": failures} | ({"files": files} if is_sweep else {}))
     else:
-        table = tabulate_study(results) if is_sweep else results.frame()
         show_table(list(table), table.astype(object).to_numpy().tolist(), title=results.title)
         if files:
             print("\n".join(("", *files)))
@@ -64,14 +64,14 @@ def carry_study(args: Namespace, study: "Study") -> int:
     return 1 if results.failures else 0
 
 
-def _save_files(args: Namespace, results: "Results") -> list[str]:
+def _save_files(args: Namespace, results: "Results", table: Any) -> list[str]:
     """Writes the table and the picture of a sweep; where that is impossible, the results are there all the same."""
     from prunefield.core.terminal import show_warning
     from prunefield.lab.exports import save_study
 
     folder = args.out or args.store / "studies"
     try:
-        return [str(path) for path in save_study(results, folder, args.file.stem, parquet=args.parquet)]
+        return [str(path) for path in save_study(results, table, folder, args.file.stem, parquet=args.parquet)]
     except Error as error:
         if args.out:
             raise
