@@ -140,6 +140,7 @@ def test_a_function_that_a_job_cannot_import_is_refused():
         ("sbatch: error: Batch job submission failed: Invalid account", "Slurm refuses a job without an account"),
         ("slurm_load_jobs error: Unable to contact slurm controller (connect failure)", "scontrol ping"),
         ("sbatch: fatal: Could not establish a configuration source", "Slurm is not configured on this machine"),
+        ("sbatch: unrecognized option '--nosuch'\nTry \"sbatch --help\" for more information", "option '--nosuch'"),
         ("", "it gave no reason"),
     ],
 )
