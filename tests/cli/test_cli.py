@@ -100,6 +100,15 @@ def test_a_sweep_needs_a_grid(capsys, study, out):
     assert "use: prunefield run" in fails(capsys, ["sweep", study(), *out])
 
 
+def test_the_verb_that_is_named_instead_takes_the_same_changes(capsys, study, out):
+    """Without them it would name the first one again."""
+    command = fails(capsys, ["sweep", study(SWEEP), "--set", "seed=3", "--set", "scale=1.0", *out]).partition(
+        "use: prunefield "
+    )[2]
+    assert "--set seed=3" in command
+    assert main([*command.split(), *out]) == 0
+
+
 def test_a_folder_that_is_a_file_gets_one_line(capsys, study, tmp_path):
     (tmp_path / "file").write_text("")
     assert "not a directory" in fails(capsys, ["run", study(), "--store", str(tmp_path / "file" / "x")])

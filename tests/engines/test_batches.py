@@ -140,6 +140,7 @@ def test_a_function_that_a_job_cannot_import_is_refused():
         ("sbatch: error: Batch job submission failed: Invalid account", "Slurm refuses a job without an account"),
         ("slurm_load_jobs error: Unable to contact slurm controller (connect failure)", "scontrol ping"),
         ("sbatch: fatal: Could not establish a configuration source", "Slurm is not configured on this machine"),
+        ("sbatch: unrecognized option '--nosuch'\nTry \"sbatch --help\" for more information", "option '--nosuch'"),
         ("", "it gave no reason"),
     ],
 )
@@ -172,6 +173,25 @@ def test_deaths_that_are_nobodys_fault_do_not_count(tmp_path, monkeypatch, state
     assert retries[0].endswith("; retry 1 of 2" if state == "NODE_FAIL" else "; retry")
     assert isinstance(events[-1], Outcome)
     assert ("its node died on n1 (retry: 2)" if state == "NODE_FAIL" else "was cancelled") in (events[-1].error or "")
+
+
+def test_an_array_that_is_cancelled_is_read_a_few_times_not_once_for_each_of_its_tasks(tmp_path, monkeypatch):
+    queue, number, read = Queue(tmp_path / "slurm"), 200, []
+    pieces = make_pieces("a:b", list(range(number)), (), (), ())
+    with queue.hold():
+        token = queue.write_array([[piece] for piece in pieces], 1, 0)
+
+    def list_tasks(names):
+        return [JobTask("7", task, "CANCELLED", "None", name, "n1") for name in names for task in range(number)]
+
+    monkeypatch.setattr("prunefield.engines._slurm_watch.list_job_tasks", list_tasks)
+    monkeypatch.setattr(
+        "prunefield.engines._slurm_watch.read_events", lambda *place: read.append(place) or read_events(*place)
+    )
+    places = {piece.key: Place(token, piece.index) for piece in pieces}
+    events = list(watch_pieces(queue, pieces, lambda these, alone=False: places, retry=0, poll=1e-3))
+    assert sum(isinstance(event, Outcome) for event in events) == number
+    assert len(read) <= 10 * number
 
 
 def queue_array(queue: Queue, pieces) -> str:

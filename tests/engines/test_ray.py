@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from slurm_cluster import find_free_ports
 from toy import Toy
 
 from prunefield.engines import Outcome, Retry
@@ -24,6 +25,8 @@ from prunefield.lab.store import Store
 pytest.importorskip("ray", reason="NO RAY TESTS: ray is not installed; try: pip install 'prunefield[ray]'")
 pytestmark = pytest.mark.engines
 PATIENCE = 600  # seconds; a busy machine is not a failure
+# Each gets a port: for one that it chooses itself Ray waits 15 s, which is too short on a busy machine.
+AGENTS = ("dashboard-agent-grpc", "dashboard-agent-listen", "runtime-env-agent")
 NETWORK = f"127.{1 + os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"  # other processes of pytest have their own
 SWEEP = """
 import sys
@@ -44,9 +47,10 @@ class Node:
 
     def __init__(self, environment: dict[str, str], *options: str, number: int = 2) -> None:
         ray = Path(sys.executable).with_name("ray")
+        ports = [f"--{name}-port={port}" for name, port in zip(AGENTS, find_free_ports(len(AGENTS)), strict=True)]
         command = [
             str(ray), "start", *options, f"--node-ip-address={NETWORK}.{number}", "--num-cpus=1",
-            "--object-store-memory=80000000", "--disable-usage-stats",
+            "--object-store-memory=80000000", "--disable-usage-stats", *ports,
         ]  # fmt: skip
         process = subprocess.Popen(
             command,

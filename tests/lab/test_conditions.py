@@ -1,5 +1,7 @@
 """Bits do not depend on what the caller has set in its process, and the caller finds it as it was."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -113,3 +115,16 @@ def test_the_precision_of_one_library_is_fixed_and_restored():
         assert knob.fp32_precision == "bf16"
     finally:
         torch.set_float32_matmul_precision("highest")
+
+
+def test_a_plan_does_not_wait_for_scipy_and_a_run_limits_it_all_the_same():
+    """In another process: here somebody has loaded it."""
+    code = (
+        "import sys, prunefield.lab.study; print('scipy' in sys.modules)\n"
+        "from prunefield.lab.conditions import fixed_conditions\n"
+        "with fixed_conditions():\n"
+        "    from threadpoolctl import threadpool_info\n"
+        "    print({pool['num_threads'] for pool in threadpool_info()}, 'scipy.linalg' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split("\n")[:2] == ["False", "{1} True"]

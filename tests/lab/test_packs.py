@@ -262,6 +262,9 @@ def test_what_is_not_finished_is_left_out_and_said(store, tmp_path, capsys):
     assert Toy(seed=9).folder in capsys.readouterr().err
     assert main(["runs", "pack", Toy(seed=9).folder, "--out", path, *out]) == 2
     assert "is not finished" in capsys.readouterr().err
+    empty = Store(tmp_path / "empty")
+    assert main(["runs", "pack", "--out", path, "--store", str(empty.root)]) == 2
+    assert "empty has no runs, so there is nothing to pack" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", ["missing.zip", ".", "/dev/zero", "text", "pipe"])

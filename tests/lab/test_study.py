@@ -1,6 +1,7 @@
 """Studies from Python: what varies, what is executed, what is found, and one line for every odd use."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from toy import Toy
 
@@ -9,6 +10,7 @@ from prunefield.core.errors import UsageError
 from prunefield.core.figures import PALETTE, encode_figure
 from prunefield.engines import choose_engine
 from prunefield.engines.local import Local
+from prunefield.lab.results import _grows
 from prunefield.lab.study import Study
 from prunefield.tasks.nlgp import Nlgp
 
@@ -99,6 +101,33 @@ def test_results_look_well(results):
     assert encode_figure(other, "png").startswith(b"\x89PNG")
     with pytest.raises(UsageError, match="did you mean 'mean'"):
         results.plot(y="meen")
+
+
+def test_of_many_seeds_only_some_have_a_line_of_their_own(results, monkeypatch):
+    monkeypatch.setattr("prunefield.lab.results.SEEDS", 1)
+    whole = [line.get_ydata().tolist() for line in results.plot().axes[0].lines]
+    assert len(whole) == 2  # the means, still of both seeds
+    frame = results.frame()
+    assert whole[0] == pytest.approx(frame[frame["scale"] == 1].groupby("step")["mean"].mean().tolist())
+
+
+@pytest.mark.parametrize(
+    ("values", "does"),
+    [([0, 1, 0, 1], True), ([0, 1, 1, 1], False), ([1, 0, 0, 1], False), ([0, 1, 0, None], False)],
+)
+def test_a_step_grows_in_each_run(values, does):
+    table = pd.DataFrame({"seed": [0, 0, 1, 1], "step": values})
+    assert _grows(table, ["seed"], "step") is does
+    assert _grows(table, [], "step") is False
+    assert _grows(table[::2], ["seed"], "step") is False  # one record for each run
+
+
+def test_a_run_that_records_nothing_has_a_row_beside_others(tmp_path):
+    found = Study({"kind": "toy"}, {"steps": [4, 20]}).run(tmp_path / "store", jobs=1, progress=False)
+    assert [path.name for path in found.save(tmp_path)] == ["study.csv", "study.svg"]
+    rows = pd.read_csv(tmp_path / "study.csv")
+    assert rows["steps"].tolist() == [4, 20]
+    assert rows["mean"].isna().tolist() == [True, False]
 
 
 def test_a_drawing_of_odd_sweeps(tmp_path):

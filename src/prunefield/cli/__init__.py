@@ -5,6 +5,7 @@ requested verb is imported, so that `prunefield --help` answers quickly.
 """
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -44,6 +45,8 @@ def main(argv: list[str] | None = None) -> int:
         return _complain(f"not enough memory on this machine: {error}; reduce the size of the problem", 1)
     finally:
         signal.signal(signal.SIGINT, before)
+        if argv is None:  # the process ends: nobody needs to look for cycles among all that torch has loaded
+            gc.freeze()
 
 
 def _complain(message: str, status: int) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from prunefield.cli.documents import VERSION
 from prunefield.cli.run_tables import RUN_COLUMNS, make_run_cells, show_run_table
+from prunefield.core.encoding import make_encoder
 from prunefield.core.errors import UsageError, unknown
 from prunefield.core.files import default_store
 from prunefield.core.names import modules
@@ -234,22 +235,24 @@ def print_json(document: dict[str, Any]) -> None:
     """
     document = {"version": VERSION, **document}
     try:
-        text = _encode_document(document)
+        lines = _encode_document(document)
     except ValueError:
-        text = _encode_document(_drop_infinities(document))
-    print(text, file=_document or sys.stdout)
+        lines = _encode_document(_drop_infinities(document))
+    (_document or sys.stdout).writelines(lines)
 
 
-def _encode_document(document: dict[str, Any]) -> str:
+def _encode_document(document: dict[str, Any]) -> list[str]:
     """Readable JSON; with long lists one line for each entry, since indenting would take most of the time."""
     if not any(isinstance(value, list) and len(value) > MANY for value in document.values()):
-        return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
-    dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode
-    parts = [
-        f"{dump(key)}: " + ("[\n" + ",\n".join(map(dump, value)) + "\n]" if isinstance(value, list) else dump(value))
-        for key, value in document.items()
-    ]
-    return "{\n" + ",\n".join(parts) + "\n}"
+        return [json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1), "\n"]
+    dump = make_encoder(ensure_ascii=False, allow_nan=False)
+    lines = ["{\n"]  # not joined: that would copy them all several times
+    for key, value in document.items():
+        if isinstance(value, list):
+            lines += f"{dump(key)}: [\n", *[text for item in value for text in (dump(item), ",\n")][:-1], "\n]", ",\n"
+        else:
+            lines += f"{dump(key)}: {dump(value)}", ",\n"
+    return [*lines[:-1], "\n}\n"]
 
 
 def _drop_infinities(value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from prunefield.core.errors import UsageError
 
 DEEPEST = 32  # tables and lists in each other
+NESTS = frozenset((dict, list))
 
 
 def read_settings(text: str) -> dict[str, Any]:
@@ -92,6 +93,8 @@ def flatten_settings(settings: Any, prefix: str = "") -> dict[str, Any]:
         settings = {str(place): item for place, item in enumerate(settings)}
     if not isinstance(settings, dict):
         return {prefix: tuple(settings) if isinstance(settings, list) else settings}
+    if not prefix and NESTS.isdisjoint(map(type, settings.values())):  # flat: a plan has hundreds of thousands
+        return dict(settings)
     dot, flat = f"{prefix}." if prefix else "", {}
     for own, value in settings.items():
         if isinstance(value, dict | list):

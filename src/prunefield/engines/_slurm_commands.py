@@ -100,7 +100,8 @@ def find_longest_array() -> int:
 
 def _explain(command: Sequence[str], complaint: str) -> RunError:
     """One line for what a program of Slurm printed on stderr."""
-    said = [line.partition("error: ")[2] or line for line in complaint.splitlines() if line.strip()]
+    lines = [line for line in complaint.splitlines() if line.strip() and not line.startswith("Try ")]  # "… --help"
+    said = [line.partition("error: ")[2] or line for line in lines]
     what = (said or ["it gave no reason"])[-1].removeprefix("Batch job submission failed: ")
     text, given = complaint.lower(), _find_options(command)
     if "munge" in text or "authentication" in text:

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -64,9 +64,9 @@ class Watch:
         self.again: list[Piece] = []  # to be submitted as soon as Slurm answers
         self.told: set[str] = set()
 
-    def read_results(self) -> Iterator[Outcome | Retry]:
-        """What the jobs have written since the last time."""
-        for place in set(self.where.values()) - self.waiting:
+    def read_results(self, places: Iterable[Place] | None = None) -> Iterator[Outcome | Retry]:
+        """What the jobs have written since the last time: all that have begun, or those at these places."""
+        for place in set(self.where.values()) - self.waiting if places is None else places:
             start = self.read_to.get(place, 0)
             events, self.read_to[place] = read_events(self.queue.result_path(place), start)
             for event in events:
@@ -100,7 +100,7 @@ class Watch:
                 continue
             self.gone[place] += 1
             if self.gone[place] >= SURE:
-                yield from self.read_results()  # what it wrote in its last moment
+                yield from self.read_results([place])  # what it wrote in its last moment
                 yield from self._bury(place, task, [piece for piece in pieces if piece.key in self.left])
         yield from self._submit_again()
 

@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from functools import cache, lru_cache
 from typing import Any
 
-import scipy.linalg  # noqa: F401  (its threads are limited with the others only if it is loaded before)
 import torch
 from threadpoolctl import LibController, ThreadpoolController
 
@@ -93,6 +92,8 @@ def _limit(user_api: str) -> Iterator[None]:
 @lru_cache(maxsize=1)
 def _find_pools(modules: int) -> dict[str, list[LibController]]:
     """The libraries with threads of their own; looked for again when a module was imported, which may load some."""
+    import scipy.linalg  # noqa: F401  (its threads are limited with the others only if it is loaded before)
+
     every = ThreadpoolController()
     return {user_api: every.select(user_api=user_api).lib_controllers for user_api in ("openmp", "blas")}
 

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.metadata import version
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ class Pace:
 
 def order_runs(runs: Iterable[Run]) -> list[Run]:
     """The runs and all that they depend on, each once; dependencies come first, the simplest before the others."""
-    return [run for run, _ in sorted(_depths(runs).items(), key=lambda pair: pair[1])]
+    return [run for run, _ in sorted(_depths(runs).items(), key=itemgetter(1))]
 
 
 def _depths(runs: Iterable[Run]) -> dict[Run, int]:
@@ -152,7 +153,8 @@ def _depths(runs: Iterable[Run]) -> dict[Run, int]:
     def visit(run: Run) -> int:
         found = depth.get(run)
         if found is None:
-            found = depth[run] = 1 + max(map(visit, run.needs()), default=-1)
+            needs = run.needs()
+            found = depth[run] = 1 + max(map(visit, needs)) if needs else 0
         return found
 
     for run in runs:
@@ -179,7 +181,8 @@ def carry_out(
     before any of them begins.
     """
     depth = _depths(runs)
-    seconds = {run: step.seconds for run, step in estimate_seconds(depth, store, device=device).items()}
+    estimates = estimate_seconds(depth, store, device=device)
+    seconds = {run: step.seconds for run, step in zip(depth, estimates, strict=True)}
     folders = {run: store.folder(run) for run in depth}
     missing = [run for run in depth if not folders[run].is_done]
     for run in missing:

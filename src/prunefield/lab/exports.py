@@ -18,10 +18,14 @@ LINES = 24  # runs of which each has a line of its own in the picture; of more, 
 PANELS = 4  # settings, and values, beside and below each other
 
 
-def save_study(results: Any, folder: Path, name: str, *, parquet: bool = False, chosen_by: str = "--out") -> list[Path]:
-    """Writes NAME.csv with one row per run, NAME.svg if there is something to plot, and NAME.parquet if asked for."""
+def save_study(
+    results: Any, table: Any, folder: Path, name: str, *, parquet: bool = False, chosen_by: str = "--out"
+) -> list[Path]:
+    """Writes NAME.csv with one row per run, NAME.svg if there is something to plot, and NAME.parquet if asked for.
+
+    `table` is that of `tabulate_study`.
+    """
     make_folder(folder, chosen_by=chosen_by)
-    table = tabulate_study(results)
     files = {"csv": table.to_csv(index=False).encode()}
     if parquet:
         files["parquet"] = encode_parquet(table)

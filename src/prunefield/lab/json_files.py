@@ -5,10 +5,11 @@ import math
 from pathlib import Path
 from typing import Any
 
+from prunefield.core.encoding import make_encoder
 from prunefield.core.errors import StoreError
 from prunefield.core.files import read_regular
 
-_encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
+_encode = make_encoder(allow_nan=False, ensure_ascii=False)
 
 
 def encode_table(value: Any) -> bytes:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from time import gmtime, strftime
 from typing import TYPE_CHECKING, Any
@@ -63,11 +63,13 @@ def distinguish_settings(settings: Sequence[Mapping[str, Any]]) -> list[dict[str
             values.setdefault(_name_group(one, key), set()).add(repr(one.get(key, "absent")))
     return [
         {
-            "seed": next((one[key] for key in one if _is_seed(key)), None),
+            "seed": one.get(_find_seed(tuple(one))),
             "varies": ", ".join(
-                f"{_shorten_key(key)}={_show(one[key])}"
-                for key in varying[kind]
-                if key in one and (_is_kind(key) or len(values[_name_group(one, key)]) > 1)
+                [
+                    f"{_shorten_key(key)}={_show(one[key])}"
+                    for key in varying[kind]
+                    if key in one and (_is_kind(key) or len(values[_name_group(one, key)]) > 1)
+                ]
             ),
         }
         for one, kind in zip(flat, kinds, strict=True)
@@ -91,9 +93,14 @@ def _is_kind(key: str) -> bool:
     return key == "kind" or key.endswith(".kind")
 
 
-@cache
 def _is_seed(key: str) -> bool:
     return key == "seed" or key.endswith(".seed")
+
+
+@lru_cache(maxsize=64)
+def _find_seed(keys: tuple[str, ...]) -> str:
+    """The first seed among the keys of flat settings."""
+    return next(filter(_is_seed, keys), "")
 
 
 def _shorten_key(key: str) -> str:
@@ -131,9 +138,15 @@ def _read_settings(folder: "RunFolder") -> dict[str, Any]:
 def measure_folder(folder: "RunFolder") -> dict[str, Any]:
     """When a run was last written, and the bytes of its files."""
     size, last = 0, 0.0
-    with suppress(OSError), os.scandir(folder.path) as entries:
+    with suppress(OSError), os.scandir(f"{folder.root}/runs/{folder.name}") as entries:  # `pathlib` would take longer
         for entry in entries:
             with suppress(OSError):
                 found = entry.stat()
                 size, last = size + found.st_size, max(last, found.st_mtime)
-    return {"date": strftime("%Y-%m-%d %H:%M", gmtime(last)) if last else None, "bytes": size}
+    return {"date": _show_date(int(last) // 60) if last else None, "bytes": size}
+
+
+@lru_cache(maxsize=1024)
+def _show_date(minutes: int) -> str:
+    """The time, this many minutes after 1970."""
+    return strftime("%Y-%m-%d %H:%M", gmtime(60 * minutes))

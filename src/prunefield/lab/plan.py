@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from prunefield.core.display import Displayed
 from prunefield.core.settings import flatten_settings
 from prunefield.core.terminal import count_things, show_duration
-from prunefield.lab.estimates import TimeEstimate, estimate_seconds
+from prunefield.lab.estimates import estimate_seconds
 from prunefield.lab.examination import name_run
 from prunefield.lab.execution import order_runs
 from prunefield.lab.listing import distinguish_settings, measure_folder
@@ -20,15 +20,29 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
+NOT_STORED = {"date": None, "bytes": None}
+
+
+class Step(NamedTuple):
+    """One run of a plan."""
+
+    run: Run
+    name: str  # of its folder
+    settings: dict[str, Any]
+    seconds: float  # estimated, on one core
+    learnt: int  # from how many measured runs
+    is_stored: bool
+
+    @property
+    def state(self) -> Literal["stored", "to do"]:
+        return "stored" if self.is_stored else "to do"
+
 
 @dataclass(frozen=True, repr=False)
 class Plan(Displayed):
     """What `--dry-run` prints. `find_varying` gives the settings that tell the runs apart, as columns."""
 
-    estimates: dict[Run, TimeEstimate]
-    settings: dict[Run, dict[str, Any]]
-    names: dict[Run, str]  # of their folders
-    stored: frozenset[Run]
+    steps: list[Step]
     find_varying: Callable[[], Sequence[str]] = tuple
     items: Mapping[Run, Sequence[str]] = field(default_factory=dict)  # those that use each run
     store: Store | None = None
@@ -36,13 +50,14 @@ class Plan(Displayed):
     @property
     def core_hours(self) -> float:
         """The estimated time of what is not stored."""
-        return sum(step.seconds for run, step in self.estimates.items() if run not in self.stored) / 3600
+        return sum([step.seconds for step in self.steps if not step.is_stored]) / 3600
 
     @property
     def title(self) -> str:
+        hours, stored = self.core_hours, sum(step.is_stored for step in self.steps)
         return (
-            f"{count_things(len(self.estimates), 'run')}, {len(self.stored)} stored; to do: about "
-            f"{show_duration(3600 * self.core_hours)} of one core ({self.core_hours:.2f} core-hours)"
+            f"{count_things(len(self.steps), 'run')}, {stored} stored; to do: about "
+            f"{show_duration(3600 * hours)} of one core ({hours:.2f} core-hours)"
         )
 
     def frame(self) -> "DataFrame":
@@ -50,36 +65,43 @@ class Plan(Displayed):
         from pandas import DataFrame
 
         rows, varying = [], self.find_varying()
-        for run, step in self.estimates.items():
-            flat = flatten_settings(self.settings[run]) if varying else {}
+        for step in self.steps:
+            flat = flatten_settings(step.settings) if varying else {}
             rows.append(
-                {"run": self.names[run], "kind": run.kind()}
+                {"run": step.name, "kind": step.run.kind()}
                 | {key: flat.get(key) for key in varying}
-                | {"state": self.state(run), "seconds": step.seconds, "learnt": step.learnt}
+                | {"state": step.state, "seconds": step.seconds, "learnt": step.learnt}
             )
         return DataFrame(rows, columns=["run", "kind", *varying, "state", "seconds", "learnt"])
 
     def describe(self) -> list[dict[str, Any]]:
         """One row for each run, for people: kind, seed, what varies, items; date and bytes if it is stored."""
-        told = distinguish_settings(list(self.settings.values()))
-        rows, stored = [], {self.names[run] for run in self.stored}
-        for (run, step), name, known in zip(self.estimates.items(), self.names.values(), told, strict=True):
-            state, items = "stored" if name in stored else "to do", list(self.items.get(run, ())) if self.items else []
-            kept = self.store and state == "stored" and measure_folder(self.store[name])
-            row = {"run": name, "kind": run.kind(), **known, "items": items, **(kept or {"date": None, "bytes": None})}
-            rows.append(row | {"state": state, "seconds": step.seconds, "learnt": step.learnt})
-        return rows
+        told = distinguish_settings([step.settings for step in self.steps])
+        return [
+            {
+                "run": step.name,
+                "kind": step.run.kind(),
+                **known,
+                "items": list(self.items.get(step.run, ())) if self.items else [],
+                **(measure_folder(self.store[step.name]) if self.store and step.is_stored else NOT_STORED),
+                "state": step.state,
+                "seconds": step.seconds,
+                "learnt": step.learnt,
+            }
+            for step, known in zip(self.steps, told, strict=True)
+        ]
 
     def as_json(self) -> dict[str, Any]:
         rows = self.describe()
-        for row, table in zip(rows, self.settings.values(), strict=True):
-            row["settings"] = table
+        for row, step in zip(rows, self.steps, strict=True):
+            row["settings"] = step.settings
         return {"runs": rows, "core_hours": self.core_hours}
 
     def notes(self) -> Sequence[str]:
-        to_do = [(run, step) for run, step in self.estimates.items() if run not in self.stored]
-        learnt = sorted({run.kind() for run, step in to_do if step.learnt})
-        unknown = sorted({run.kind() for run, step in to_do if not step.learnt and type(run).seconds is Run.seconds})
+        to_do = [step for step in self.steps if not step.is_stored]
+        learnt = sorted({step.run.kind() for step in to_do if step.learnt})
+        guessed = [step.run for step in to_do if not step.learnt]
+        unknown = sorted({run.kind() for run in guessed if type(run).seconds is Run.seconds})
         notes = []
         if learnt:
             notes.append(f"the times of {', '.join(learnt)} are estimated from finished runs in this store")
@@ -96,11 +118,8 @@ class Plan(Displayed):
     def with_pack(self, path: Path | str) -> "Plan":
         """The plan if the runs in a pack are taken: they count as stored."""
         with open_pack(path) as pack:
-            taken = frozenset(run for run, name in self.names.items() if name in pack.digests)
-        return replace(self, stored=self.stored | taken)
-
-    def state(self, run: Run) -> Literal["stored", "to do"]:
-        return "stored" if run in self.stored else "to do"
+            steps = [step._replace(is_stored=step.is_stored or step.name in pack.digests) for step in self.steps]
+        return replace(self, steps=steps)
 
 
 def make_plan(
@@ -113,9 +132,13 @@ def make_plan(
 ) -> Plan:
     """The plan of runs and of all that they need, in the order of execution."""
     ordered = order_runs(runs)
-    settings = {run: run.settings() for run in ordered}  # once: there may be hundreds of thousands
-    names = {run: name_run(table) for run, table in settings.items()}
-    here = set() if store is None else set(store.names())  # quicker than to ask for each whether it is there
-    stored = frozenset(run for run, name in names.items() if name in here and store and store[name].is_done)
-    estimates = estimate_seconds(ordered, store, device=device)
-    return Plan(estimates, settings, names, stored, find_varying, items or {}, store)
+    here = [] if store is None else store.names()
+    among = frozenset(here)  # quicker than to ask for each whether it is there
+    estimates = estimate_seconds(ordered, store, device=device, names=here)
+    steps = []
+    for run, (seconds, learnt) in zip(ordered, estimates, strict=True):
+        settings = run.settings()
+        name = name_run(settings)
+        is_stored = name in among and store is not None and store[name].is_done
+        steps.append(Step(run, name, settings, seconds, learnt, is_stored))
+    return Plan(steps, find_varying, items or {}, store)

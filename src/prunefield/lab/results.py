@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 LINES, PANELS = 12, 4  # entries of the legend, and panels beside each other
+SEEDS = 100  # of which each has a line of its own; the mean is of all
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,14 +58,15 @@ class Results(Displayed):
         """One row per record, or per run with `last`: the settings that vary, then the values."""
         found = ((run, self.store.folder(run).read_values()) for run in self.done)
         return tabulate_records(
-            ((flatten_settings(run.settings()), rows[-1:] if last else rows) for run, rows in found), self.varying
+            ((flatten_settings(run.settings()), rows[-1:] or [{}] if last else rows) for run, rows in found),
+            self.varying,
         )
 
     def save(self, folder: Path | str, name: str = "study", *, parquet: bool = False) -> list[Path]:
         """Writes NAME.csv (one row per run), NAME.svg and, with `parquet`, NAME.parquet; returns their paths."""
-        from prunefield.lab.exports import save_study
+        from prunefield.lab.exports import save_study, tabulate_study
 
-        return save_study(self, Path(folder), name, parquet=parquet, chosen_by="folder")
+        return save_study(self, tabulate_study(self), Path(folder), name, parquet=parquet, chosen_by="folder")
 
     def overview(self) -> "DataFrame":
         """The last record of each run."""
@@ -75,7 +78,8 @@ class Results(Displayed):
     def plot(self, x: str | None = None, y: str | Sequence[str] | None = None) -> "Figure":
         """Values `y`, one panel each, against `x`: a value such as `step`, or a setting, which takes the last records.
 
-        One colour for each combination of the other settings; seeds share it, thin, with their mean as a thick line.
+        One colour for each combination of the other settings; seeds share it, thin, with their mean as a thick line
+        (of more than 100 seeds, the first 100 have a thin one).
         """
         table = self._tabulate()
         x, panels = self._choose_axes(table, x, y)
@@ -129,7 +133,7 @@ class Results(Displayed):
                 "color": PALETTE[place % len(PALETTE)],
                 "marker": "." if table[x].nunique() < 20 else "",
             }
-            lines = [line for _, line in group.groupby(seeds, sort=False)] if seeds else [group]
+            lines = [line for _, line in islice(group.groupby(seeds, sort=False), SEEDS)] if seeds else [group]
             for axes, y in zip(every, panels, strict=True):
                 for line in lines if len(lines) > 1 else ():
                     axes.plot(line[x], line[y], linewidth=0.6, alpha=0.5, **look)
@@ -164,5 +168,6 @@ def _is_seed(key: str) -> bool:
 
 def _grows(table: Any, own: Sequence[str], key: str) -> bool:
     """Whether a value grows from record to record in each run, and some run has several: a step or a time."""
-    groups = [group[key] for _, group in table.groupby(list(own), sort=False, dropna=False)] if own else [table[key]]
-    return max(map(len, groups)) > 1 and all(group.is_monotonic_increasing and group.is_unique for group in groups)
+    each = table.groupby(list(own), sort=False, dropna=False)[key] if own else table[key]
+    is_first = each.cumcount() == 0 if own else table.index == table.index[0]
+    return not is_first.all() and bool(table[key].notna().all() and (each.diff()[~is_first] > 0).all())

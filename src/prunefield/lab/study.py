@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from prunefield.core.errors import UsageError, unknown
-from prunefield.core.plugin import Plugin
+from prunefield.core.plugin import PLAIN, Plugin
 from prunefield.core.settings import (
     change_setting,
     count_dots,
@@ -227,6 +227,8 @@ def _check_kept(key: str, sweep: Iterable[str]) -> None:
 
 def _simplify(value: Any) -> Any:
     """Plug-ins, tables, ranges, arrays and their numbers as plain settings."""
+    if isinstance(value, PLAIN):
+        return value
     if isinstance(value, Plugin):
         return value.settings()
     if isinstance(value, Mapping):

@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from prunefield.core.plugin import PLAIN
+
 if TYPE_CHECKING:
     from pandas import DataFrame
 
@@ -17,13 +19,12 @@ def find_varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _varies(values: Sequence[Any]) -> bool:
-    first, frozen = values[0], _freeze(values[0])
-    return any(value is not first and _freeze(value) != frozen for value in values)
-
-
-def _freeze(value: Any) -> Any:
-    """A value that can be compared; True is not 1, and 1 is not 1.0."""
-    return (type(value), value) if isinstance(value, str | int | float | None) else json.dumps(value)
+    """Whether values differ; True is not 1, and 1 is not 1.0."""
+    first, sort = values[0], type(values[0])
+    if issubclass(sort, PLAIN):
+        return any(value is not first and (type(value) is not sort or value != first) for value in values)
+    text = json.dumps(first)
+    return any(value is not first and (isinstance(value, PLAIN) or json.dumps(value) != text) for value in values)
 
 
 def tabulate_records(

@@ -29,7 +29,8 @@ def pack_runs(args: Namespace) -> int:
     if args.names and left_out:
         raise UsageError(f"{left_out[0]} is not finished, so it cannot be packed")
     if not chosen:
-        raise UsageError(f"none of the {len(wanted)} runs is finished, so there is nothing to pack")
+        why = f"none of the {len(wanted)} runs is finished" if wanted else f"{store.root} has no runs"
+        raise UsageError(f"{why}, so there is nothing to pack")
     out = args.out or PACK
     written = write_pack(chosen, out)
     if args.json:

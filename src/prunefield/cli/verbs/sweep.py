@@ -19,6 +19,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from prunefield.cli.verbs import run
+from prunefield.cli.verbs._studies import carry_study, read_study, repeat_with, show_count
 from prunefield.core.errors import UsageError
 
 MANY = 10_000  # runs that nobody asks for by mistake
@@ -44,14 +45,12 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
-    from prunefield.lab.study import Study
-
-    study = Study.read(args.file, args.set)
+    study = read_study(args)
     if study.count < 2:
-        raise UsageError(f"{args.file} has no [sweep] with several values; use: prunefield run {args.file}")
+        raise UsageError(f"{args.file} has no [sweep] with several values; use: {repeat_with('run', args)}")
     if study.count > MANY and not args.yes:
         raise UsageError(
-            f"{args.file} has a [sweep] of {run.show_count(study)} runs, more than {MANY:,}; shorten its lists, or "
+            f"{args.file} has a [sweep] of {show_count(study)} runs, more than {MANY:,}; shorten its lists, or "
             "add --yes to execute them all"
         )
-    return run.carry_study(args, study)
+    return carry_study(args, study)
