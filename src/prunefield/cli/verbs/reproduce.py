@@ -15,7 +15,7 @@ from prunefield.cli.options import add_engine, add_items, add_store, how_to_run,
 from prunefield.cli.verbs import report
 from prunefield.core.files import store_option
 from prunefield.core.progress import track_progress
-from prunefield.core.terminal import count_things
+from prunefield.core.terminal import count_things, show_warning
 
 if TYPE_CHECKING:
     from prunefield.report.reproduction import Reproduction
@@ -44,7 +44,6 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
-    from prunefield.core.terminal import show_warning
     from prunefield.engines import choose_engine
     from prunefield.engines.local import keep_workers
     from prunefield.report.reproduction import plan_items, reproduce
