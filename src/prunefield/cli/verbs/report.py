@@ -57,7 +57,7 @@ def write_report(
     from prunefield.report.page import write_page
     from prunefield.report.page.gaps import collect_findings
 
+    chosen, scale = find_items(list(items)), None if wanted is None else check_scale(wanted)
     store = open_store(place) if published else read_store(place)
-    scale = None if wanted is None else check_scale(wanted)
-    found = collect_findings(store, find_items(list(items)), scale, published=published)
+    found = collect_findings(store, chosen, scale, published=published)
     return write_page(found, store, out or store.root / "report.html", engine=engine).resolve(), found
