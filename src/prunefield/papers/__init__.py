@@ -156,7 +156,6 @@ class Item(Plugin):
     from_values: ClassVar[bool] = (
         False  # its table needs no tensors, so that kept values of runs are enough to judge it
     )
-    incomplete_at: ClassVar[tuple[Scale, ...]] = ()  # scales at which its claims, judged by values, say what is missing
     claims: ClassVar[tuple[Claim, ...]]
 
     @classmethod
@@ -177,6 +176,10 @@ class Item(Plugin):
     def plan(self, scale: Scale) -> list[Run]:
         """The runs at any scale: those of its own scale."""
         return self.runs(self.own_scale(scale))
+
+    def choose_runs(self, planned: Sequence[Run], done: Sequence[Run], scale: Scale) -> Sequence[Run] | None:
+        """The finished runs by which it is judged; None if they are too few. By default all that are planned."""
+        return done if len(done) == len(planned) else None
 
     @abstractmethod
     def table(self, results: Mapping[Run, Result]) -> Frame:

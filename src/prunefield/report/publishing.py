@@ -81,8 +81,8 @@ def publish(store: Store, chosen: Sequence[Item], scale: Scale) -> list[Path]:
     """Writes what a store has of the chosen items at a scale, and returns the files.
 
     Values of the finished runs of an item that is judged by values alone are kept, also where others are missing; it is
-    judged as soon as all are stored or kept, or before that where its claims say what is missing (`incomplete_at`). An
-    item that is not complete keeps the entry it had; entries of items that no longer exist are dropped.
+    judged as soon as enough are stored or kept (`choose_runs`). An item for which there are too few, or fewer than were
+    published, keeps the entry it had; entries of items that no longer exist are dropped.
     """
     files = []
     for paper in sorted({_paper_of(item.kind()) for item in chosen}):
@@ -94,8 +94,8 @@ def publish(store: Store, chosen: Sequence[Item], scale: Scale) -> list[Path]:
         if runs:
             files.append(write_kept_runs(paper, scale, runs))
         for item in own:
-            entry = _make_entry(store, item, scale, runs) if item in chosen else None
-            entries.append(entry or before.get(item.kind()))
+            entry, old = _make_entry(store, item, scale, runs) if item in chosen else None, before.get(item.kind())
+            entries.append(old if entry is None or (old and entry.missing > old.missing) else entry)
         if any(entries):
             path = locate_published(paper, scale)
             make_folder(path.parent)
@@ -189,19 +189,19 @@ def describe_makers(store: Store, finding: Finding) -> list[dict[str, Any]]:
 
 def _judge(item: Item, scale: Scale, results: Mapping[Run, Result | None]) -> Finding | None:
     found = {run: result for run, result in results.items() if result}
-    missing = len(results) - len(found)
-    enough = item.from_values and (scale in item.incomplete_at or (found and not missing))
-    return Finding(item, scale, found, missing) if enough else None
+    chosen = item.choose_runs(list(results), list(found), item.own_scale(scale)) if item.from_values else None
+    if chosen is None:
+        return None
+    return Finding(item, scale, {run: found[run] for run in chosen}, len(results) - len(chosen))
 
 
 def _make_entry(store: Store, item: Item, scale: Scale, runs: Mapping[str, KeptRun]) -> PublishedItem | None:
-    """What is published of an item, from the store if it is complete there, else with kept values."""
-    if (finding := read_finding(store, item, scale)) and not finding.missing:
-        made = list(keep_runs(store, [item], scale).values())
-    elif finding := judge_kept(item, scale, runs):
-        made = [runs[run.folder] for run in finding.results]
-    else:
+    """What is published of an item: from kept values, which include the store's, where it is judged by values alone."""
+    finding = judge_kept(item, scale, runs) if item.from_values else read_finding(store, item, scale)
+    if finding is None:
         return None
+    known = runs if item.from_values else keep_runs(store, [item], scale)
+    made = [known[run.folder] for run in finding.results]
     digests = {run.folder: result.digest for run, result in finding.results.items()}
     return PublishedItem(
         item=finding.name,

@@ -1,11 +1,11 @@
 """The networks that the items of redman2025 share: a scale is an entry of SIZES, with one setting for each data set."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from prunefield.papers import Scale, claim
+from prunefield.papers import Check, Claims, Frame, Scale, Verdict, claim
 from prunefield.papers._kit import Row
 from prunefield.runs import Record
 from prunefield.runs.greedy import Greedy
@@ -96,9 +96,24 @@ SCALES: tuple[Scale, ...] = tuple(SIZES)
 KINDS = {type(setting.task): data for size in SIZES.values() for data, setting in size.items()}
 DATA = tuple(dict.fromkeys(KINDS.values()))
 PER_DATA = {"data": DATA}
-# For claims about trained networks: two seeds of 64 units, trained for 800 steps on small leaves or on crops of two
-# photographs, are not enough to decide them either way.
-claim_on_nets = partial(claim, decided_at="laptop", per=PER_DATA)
+
+
+def claim_on_nets(*words: str, **options: Any) -> Callable[[Check], Claims]:
+    """A claim about trained networks, one for each data set; where there is one seed only, its verdict says so.
+
+    Two seeds of 64 units, trained for 800 steps on small leaves or on crops of two photographs, are not enough to
+    decide it either way, so it is decided from laptop scale on.
+    """
+
+    def collect(check: Check) -> Claims:
+        def judge_seeds(table: Frame, **case: Any) -> Verdict:
+            verdict = check(table, **case)
+            few = "one seed" if table["seed"].nunique() == 1 else ""
+            return replace(verdict, note="; ".join(filter(None, (verdict.note, few))))
+
+        return claim(*words, decided_at="laptop", per=PER_DATA, **options)(judge_seeds)
+
+    return collect
 
 
 def list_sizes(show: Callable[[DataSetting], object]) -> str:

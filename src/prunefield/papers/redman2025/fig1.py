@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from prunefield.measures.patches import find_lonely_share
 from prunefield.measures.pictures import show_fields
-from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge
+from prunefield.papers import Frame, Scale, Verdict, gather, judge
 from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._curves import imp_as_random
 from prunefield.papers.redman2025._ideal import fill_table
@@ -20,6 +20,7 @@ from prunefield.papers.redman2025._nets import (
     nets,
     widths,
 )
+from prunefield.papers.redman2025._parts import NetItem
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected, data_in, find_net
 from prunefield.runs import Result, Run
 from prunefield.runs.gabors import Gabors
@@ -29,7 +30,7 @@ from prunefield.runs.widths import Widths
 SHOWN, COLUMNS = 120, 15  # masks in a picture and in a line of it, as in the paper
 
 
-class Fig1(Item):
+class Fig1(NetItem):
     """The last masks, coloured by channel, of the units with most kept inputs (redman2025, Fig. 1)."""
 
     title = "Masks of the most connected units under iterative and one-shot pruning"

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from prunefield.core import seeds
 from prunefield.measures.pictures import show_fields
-from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, rows
+from prunefield.papers import Frame, Scale, Verdict, claim, gather, judge, rows
 from prunefield.papers._kit import BLACK, GREEN, PURPLE, VERMILION, Row
 from prunefield.papers.redman2025._curves import (
     LOCAL,
@@ -33,6 +33,7 @@ from prunefield.papers.redman2025._nets import (
     nets,
     widths,
 )
+from prunefield.papers.redman2025._parts import NetItem
 from prunefield.papers.redman2025._pictures import connected, find_net, fit_height, scale_fields
 from prunefield.runs import Result, Run
 from prunefield.runs.imp import METHODS
@@ -53,7 +54,7 @@ def narrow_clone(table: Frame) -> Frame:
     return table.assign(width=table["width"].where(table["method"] == "random", 0.5 * table["width"]))
 
 
-class Fig3(Item):
+class Fig3(NetItem):
     """Masks and widths on a data set and on its Gaussian clone (redman2025, Fig. 3, Sec. 3.1 and App. C.1)."""
 
     title = "Widths of masks found on images and on their Gaussian clone"

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from prunefield.core.figures import letter_panels
 from prunefield.measures.widths import measure_widths
-from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, replace_rows
+from prunefield.papers import Frame, Scale, Verdict, claim, gather, judge, replace_rows
 from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._curves import (
     LOCAL,
@@ -34,6 +34,7 @@ from prunefield.papers.redman2025._nets import (
     nets,
     widths,
 )
+from prunefield.papers.redman2025._parts import NetItem
 from prunefield.papers.redman2025._pictures import draw_gaussian_kurtosis, draw_methods, split_panels
 from prunefield.runs import Result, Run
 from prunefield.runs.imp import METHODS, Imp
@@ -64,7 +65,7 @@ def kurtosis_as_width(table: Frame) -> Frame:
     return table.assign(kurtosis=3 + table["full_width"] - table["width"])
 
 
-class Fig4(Item):
+class Fig4(NetItem):
     """Receptive-field width (A) and pre-activation kurtosis (B) under three pruning methods (redman2025, Fig. 4)."""
 
     title = "Width and kurtosis against density"

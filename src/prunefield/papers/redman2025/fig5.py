@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from prunefield.core.figures import letter_panels
-from prunefield.papers import Frame, Item, Scale, Verdict, judge, numbers, replace_rows, rows
+from prunefield.papers import Frame, Scale, Verdict, judge, numbers, replace_rows, rows
 from prunefield.papers._kit import GREY
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, SCORES, cavities, read_groups
 from prunefield.papers.redman2025._curves import METHOD_NAMES, correlate_ranks
@@ -28,6 +28,7 @@ from prunefield.papers.redman2025._fates import (
 from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, explain_band
 from prunefield.papers.redman2025._nets import DATA, SCALES, SHARED_CHOICES, claim_on_nets
+from prunefield.papers.redman2025._parts import NetItem
 from prunefield.papers.redman2025._pictures import fit_height
 from prunefield.runs import Result, Run
 
@@ -37,7 +38,7 @@ FALLING = -0.9  # rank correlation of a group's score with its round of removal
 NEUTRAL, STRIKING, DEEP = 3, 8, -0.1  # two groups that the paper singles out, and the line for the second
 
 
-class Fig5(Item):
+class Fig5(NetItem):
     """Mean cavity score by round of removal, at round 0 (B) and at every round (C) (redman2025, Fig. 5, Sec. 3.3)."""
 
     title = "Cavity scores by the round in which weights are pruned"

@@ -9,7 +9,7 @@ from scipy.stats import mannwhitneyu
 from torch import Tensor
 
 from prunefield.measures.widths import count_pairs, fit_gaussians
-from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge, numbers, rows
+from prunefield.papers import Frame, Scale, Verdict, gather, judge, numbers, rows
 from prunefield.papers._kit import SEQUENCE, Row
 from prunefield.papers.redman2025._curves import imp_as_random
 from prunefield.papers.redman2025._ideal import fill_table
@@ -23,6 +23,7 @@ from prunefield.papers.redman2025._nets import (
     nets,
     widths,
 )
+from prunefield.papers.redman2025._parts import NetItem
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected, find_net, fit_height
 from prunefield.runs import Result, Run
 from prunefield.runs.widths import Widths
@@ -30,7 +31,7 @@ from prunefield.runs.widths import Widths
 SIGNIFICANT = 0.01
 
 
-class FigS1(Item):
+class FigS1(NetItem):
     """Masks, their S_i(d) and the fitted Gaussians; the fits' mean squared errors (redman2025, Fig. S1, App. A)."""
 
     title = "Gaussian fits to the correlation functions of masks"

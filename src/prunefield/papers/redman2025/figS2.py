@@ -9,7 +9,7 @@ from torch import Tensor
 
 from prunefield.core.figures import letter_panels
 from prunefield.measures.pictures import show_fields
-from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge, replace_rows, rows
+from prunefield.papers import Frame, Scale, Verdict, gather, judge, replace_rows, rows
 from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._curves import imp_as_random
 from prunefield.papers.redman2025._ideal import fill_table
@@ -23,6 +23,7 @@ from prunefield.papers.redman2025._nets import (
     nets,
     widths,
 )
+from prunefield.papers.redman2025._parts import NetItem
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS, connected, scale_fields, split_panels
 from prunefield.papers.redman2025.fig2 import components, read_filters
 from prunefield.runs import Result, Run
@@ -51,7 +52,7 @@ def cut(filters: Tensor, masks: Tensor) -> Tensor:
     return (ranks < torch.count_nonzero(masks.flatten(1), 1)[:, None]).view_as(masks)
 
 
-class FigS2(Item):
+class FigS2(NetItem):
     """|cos| of each mask with the most similar of the independent components (redman2025, Fig. S2, App. B)."""
 
     title = "Similarity of the masks of iterative pruning to independent components"

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping
 from matplotlib.figure import Figure
 
 from prunefield.core.figures import letter_panels
-from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge, replace_rows, rows
+from prunefield.papers import Frame, Scale, Verdict, gather, judge, replace_rows, rows
 from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._curves import curve, imp_as_random
 from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table, trace_kurtosis
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, explain_band
 from prunefield.papers.redman2025._nets import DATA, SCALES, SHARED_CHOICES, claim_on_nets, kurtoses, make_row
+from prunefield.papers.redman2025._parts import NetItem
 from prunefield.papers.redman2025._pictures import draw_gaussian_kurtosis, draw_methods, split_panels
 from prunefield.runs import Result, Run
 from prunefield.runs.imp import METHODS
@@ -34,7 +35,7 @@ def still_rising(table: Frame) -> Frame:
     return ordered.assign(kurtosis=ordered.sort_values([*places, "kurtosis"])["kurtosis"].to_numpy())
 
 
-class FigS3(Item):
+class FigS3(NetItem):
     """Kurtosis of λ in the second hidden layer under three pruning methods (redman2025, Fig. S3, eq. 7 and App. D)."""
 
     title = "Kurtosis of the second layer's pre-activations against density"

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prunefield.core.figures import letter_panels
-from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, numbers, rows
+from prunefield.papers import Frame, Scale, Verdict, claim, gather, judge, numbers, rows
 from prunefield.papers._kit import GREY, SEQUENCE, Row
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities
 from prunefield.papers.redman2025._fates import READING, READING_CHOICE, READINGS
@@ -21,6 +21,7 @@ from prunefield.papers.redman2025._nets import (
     data_of,
     make_row,
 )
+from prunefield.papers.redman2025._parts import NetItem
 from prunefield.papers.redman2025._pictures import split_panels
 from prunefield.runs import Record, Result, Run
 from prunefield.runs.cavity import Cavity
@@ -37,7 +38,7 @@ def find_ends(table: Frame) -> Frame:
     return rows(table, round=(0, table["round"].max()))
 
 
-class FigS4(Item):
+class FigS4(NetItem):
     """Weight at the rewind point and cavity score, before the first and the last pruning (redman2025, Fig. S4)."""
 
     title = "Cavity scores against the values of weights"

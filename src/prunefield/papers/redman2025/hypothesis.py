@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from prunefield.core.figures import letter_panels
 from prunefield.measures.pictures import show_fields
-from prunefield.papers import Frame, Item, Scale, Verdict, gather, judge, numbers, rows
+from prunefield.papers import Frame, Scale, Verdict, gather, judge, numbers, rows
 from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities, name_next, read_next
 from prunefield.papers.redman2025._curves import (
@@ -40,6 +40,7 @@ from prunefield.papers.redman2025._nets import (
     nets,
     widths,
 )
+from prunefield.papers.redman2025._parts import NetItem
 from prunefield.papers.redman2025._pictures import COLOURS, LABELS, data_in, draw_evidence, fit_height
 from prunefield.runs import Result, Run
 from prunefield.runs.greedy import Greedy, read_fields
@@ -78,7 +79,7 @@ def next_as_shuffled(table: Frame) -> Frame:
     return table.assign(**{name_next(name): table[name_next(name, "shuffled")] for name in READINGS})
 
 
-class Hypothesis(Item):
+class Hypothesis(NetItem):
     """H*: IMP finds local fields by maximally raising the kurtosis of pre-activations (redman2025, Sec. 1, 3 and 4)."""
 
     title = "Hypothesis H*: localisation and the kurtosis of pre-activations under iterative pruning"
