@@ -3,9 +3,10 @@
 In a page, `<!-- published: ITEM … -->` begins the table of the claims of these items, or of all items of a paper, and
 `<!-- published: counts PAPER … -->` the table of how many claims have which verdict; `<!-- end -->` ends it. A table
 of claims is left as it is until all of its items are published; `<!-- published: ITEM … | WORDS -->` has only the
-claims with these words. `<!-- published: numbers ITEM | COLUMN, … -->` begins some columns of the table of an item,
-which is made from the kept values of its runs. `<!-- published: gallery PAPER -->` begins the cards of all items of a
-paper; their pictures are made by `docs/thumbnails.py`.
+claims with these words, and `<!-- published: at SCALE ITEM … -->` those at a scale. `<!-- published: numbers ITEM |
+COLUMN, … -->` begins some columns of the table of an item, which is made from the kept values of its runs.
+`<!-- published: gallery PAPER -->` begins the cards of all items of a paper; their pictures are made by
+`docs/thumbnails.py`.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from prunefield.report.ledger import check_scale, find_items
 from prunefield.report.publishing import PublishedItem, find_published, judge_kept, publish
 
 ROOT = Path(__file__).parent.parent
-REGION = re.compile(r"(<!-- published: (counts |gallery |numbers )?(.+?) -->\n).*?(?=<!-- end -->)", re.DOTALL)
+REGION = re.compile(r"(<!-- published: (counts |gallery |numbers |at \w+ )?(.+?) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 PICTURES = ROOT / "docs" / "pictures" / "gallery"
 VERDICTS: tuple[Status, ...] = get_args(Status)
 
@@ -70,14 +71,15 @@ def fill_tables(text: str) -> str:
     def fill(region: re.Match[str]) -> str:
         names, _, words = region[3].partition(" | ")
         items = find_items(names.split())
-        found = {item.kind(): find_published(item) for item in items}
+        kind, _, scale = (region[2] or "").strip().partition(" ")
+        found = {item.kind(): find_published(item, check_scale(scale) if scale else None) for item in items}
         entries = [entry for entry in found.values() if entry]
-        if region[2] == "gallery ":
+        if kind == "gallery":
             parts = [make_gallery(items, found)]
-        elif region[2] == "numbers ":
+        elif kind == "numbers":
             parts = [list_numbers(item, words.split(", ")) for item in items if found[item.kind()]]
-        elif region[2]:
-            parts = filter(None, (count_claims(entries), list_missing(found)))
+        elif kind == "counts":
+            parts = filter(None, (count_claims(entries + find_begun(items, entries)), list_missing(found)))
         elif len(entries) == len(found):
             parts = [list_claims(entries, words)]
         else:
@@ -109,6 +111,12 @@ def list_numbers(item: Item, columns: list[str]) -> str:
         sys.exit(f"{item.kind()} at {entry.scale} scale has no kept values")
     cells = finding.table[columns].map(lambda cell: f"{cell:.4g}" if isinstance(cell, float) else str(cell))
     return write_table([tuple(map(escape, columns)), *(tuple(map(escape, row)) for row in cells.to_numpy())])
+
+
+def find_begun(items: list[Item], entries: list[PublishedItem]) -> list[PublishedItem]:
+    """What is published of items at larger scales than in `entries`, where some of their runs are missing."""
+    found = (find_published(item, scale) for item in items for scale in item.scales)
+    return [entry for entry in found if entry and entry.missing and entry not in entries]
 
 
 def count_claims(entries: list[PublishedItem]) -> str:

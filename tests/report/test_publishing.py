@@ -6,7 +6,7 @@ import pytest
 
 from prunefield.cli import main
 from prunefield.core.names import modules
-from prunefield.lab.execution import order_runs
+from prunefield.lab.execution import obtain, order_runs
 from prunefield.papers import SCALES
 from prunefield.report import publishing
 from prunefield.report.ledger import Finding, find_items, read_finding
@@ -80,6 +80,40 @@ def test_a_damaged_or_foreign_file_gets_one_line(file, content, reason, capsys):
     (line,) = capsys.readouterr().err.splitlines()
     assert reason in line
     assert "is not a file of published results" in line
+
+
+@pytest.mark.parametrize(
+    ("missing", "expected"),
+    [
+        ({"laptop": 0, "night": 3}, "laptop"),
+        ({"laptop": 0, "night": 0}, "night"),
+        ({"smoke": 1, "night": 3}, "night"),
+        ({"night": 3}, "night"),
+    ],
+)
+def test_what_lacks_runs_does_not_stand_for_what_is_complete(monkeypatch, missing, expected):
+    (item,) = find_items(["redman2025/fig4"])
+    entry = read_published("redman2025", "laptop")[item.kind()]
+    found = {
+        scale: {item.kind(): entry.model_copy(update={"scale": scale, "missing": n})} for scale, n in missing.items()
+    }
+    monkeypatch.setattr(publishing, "read_published", lambda _, scale: found.get(scale, {}))
+    assert find_published(item).scale == expected
+    assert find_published(item, "night").missing == missing["night"]
+
+
+def test_an_item_that_lacks_runs_replaces_nothing_that_had_more(file, smoke, store, monkeypatch):
+    (item,) = find_items(NAMES[:1])
+    monkeypatch.setattr(type(item), "choose_runs", lambda self, planned, done, scale: done or None)
+    first, *others = order_runs(item.runs("smoke"))
+    obtain(store, first)
+    publish(store, [item], "smoke")
+    assert read_published("bar2023", "smoke")[item.kind()].missing == len(others) > 0
+    publish(smoke, [item], "smoke")
+    before = file.read_bytes()
+    publish(store, [item], "smoke")
+    assert file.read_bytes() == before
+    assert read_published("bar2023", "smoke")[item.kind()].missing == 0
 
 
 def test_a_file_of_another_scale_is_foreign(file, smoke):

@@ -123,11 +123,13 @@ def read_published(paper: str, scale: Scale) -> dict[str, PublishedItem]:
 
 
 def find_published(item: Item, scale: Scale | None = None) -> PublishedItem | None:
-    """What is published of an item at a scale, or at the largest scale there is; None if nothing is."""
-    for candidate in reversed(item.scales) if scale is None else (item.own_scale(scale),):
-        if found := read_published(_paper_of(item.kind()), candidate).get(item.kind()):
-            return found
-    return None
+    """What is published of an item at a scale, or at the largest for which no run is missing; None if nothing is.
+
+    If runs are missing at all scales, the largest is meant.
+    """
+    scales = reversed(item.scales) if scale is None else (item.own_scale(scale),)
+    found = [read_published(_paper_of(item.kind()), candidate).get(item.kind()) for candidate in scales]
+    return min(filter(None, found), key=lambda entry: entry.missing > 0, default=None)
 
 
 def compare_published(finding: Finding) -> Literal["same", "differs"] | None:
