@@ -25,7 +25,7 @@ def test_a_run_is_kept_whole(store):
     assert sorted(path.name for path in folder.path.iterdir()) == sorted((*FILES, "done.json"))
     assert [record["step"] for record in result.records] == [9, 19, 29, 39, 49]
     assert result.records[-1]["mean"] == pytest.approx(result.records[-1].tensors["walk"].mean().item())
-    assert {"torch", "python", "prunefield", "threads"} <= set(folder.table("made"))
+    assert {"torch", "python", "prunefield", "processor", "threads"} <= set(folder.table("made"))
 
 
 def test_the_same_run_is_not_computed_twice(store):

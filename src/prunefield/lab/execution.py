@@ -18,6 +18,7 @@ import torch
 import prunefield
 from prunefield.core.errors import Error, RunError
 from prunefield.core.files import store_option
+from prunefield.core.processor import name_processor
 from prunefield.engines import Engine, Hints, Notice, Retry, await_value
 from prunefield.lab.bars import Progress
 from prunefield.lab.conditions import fixed_conditions
@@ -266,6 +267,7 @@ def _made(device: str, seconds: float) -> dict[str, object]:
     return {
         **_versions(),
         "machine": platform.machine(),
+        "processor": name_processor(),
         "system": platform.system(),
         "device": device,
         "threads": torch.get_num_threads(),

@@ -14,7 +14,7 @@
         records.json                    the values of every record
         tensors.safetensors             their tensors, named INDEX/NAME
         state.safetensors               the last state: weights, RNGs
-        made.json                       versions, device and time that made it
+        made.json                       versions, processor, device and time that made it
         done.json                       the mark that it is finished, with the checksum of every file
 
 A file appears whole or not at all, `done.json` last. Nothing read from here is ever executed. Listing, reading and

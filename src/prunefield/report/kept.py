@@ -22,11 +22,11 @@ from prunefield.report.ledger import load_paper
 from prunefield.runs import Record, Result, Run, Value
 
 MOST = 20_000_000  # bytes of a file when unpacked
-VERSIONS = ("prunefield", "python", "torch", "numpy")
+VERSIONS = ("prunefield", "python", "torch", "numpy", "processor")  # the last is not known of the oldest runs
 
 
 class KeptRun(BaseModel):
-    """A finished run: its digest, the versions and seconds that made it, and the values of its records."""
+    """A finished run: its digest, the versions, processor and seconds that made it, and the values of its records."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     digest: str
@@ -79,7 +79,7 @@ def keep_runs(store: Store, items: Iterable[Item], scale: Scale) -> dict[str, Ke
         folder = store.folder(run)
         if folder.is_done:
             result, made = folder.read(), folder.table("made")
-            versions = {name: made[name] for name in VERSIONS}
+            versions = {name: made[name] for name in VERSIONS if name in made}
             found[run.folder] = KeptRun(
                 digest=result.digest, versions=versions, seconds=made["seconds"], values=result.values
             )

@@ -204,13 +204,14 @@ def _make_entry(store: Store, item: Item, scale: Scale, runs: Mapping[str, KeptR
         return None
     known = runs if item.from_values else keep_runs(store, [item], scale)
     made = [known[run.folder] for run in finding.results]
+    versions = {name: {one.versions[name] for one in made if name in one.versions} for name in VERSIONS}
     digests = {run.folder: result.digest for run, result in finding.results.items()}
     return PublishedItem(
         item=finding.name,
         scale=finding.scale,
         title=finding.item.title,
         digest=finding.digest,
-        versions={name: ", ".join(sorted({one.versions[name] for one in made})) for name in VERSIONS},
+        versions={name: "; ".join(sorted(those)) for name, those in versions.items() if those},
         seconds=round(sum(one.seconds for one in made), 1),
         runs=dict(sorted(digests.items())),
         missing=finding.missing,

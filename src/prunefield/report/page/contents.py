@@ -82,7 +82,7 @@ def show_setting(value: Any) -> str:
 def summarise_versions(made: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The versions, machines and devices that made runs, how long they took, and when they were finished."""
     rows = list(made)
-    names = ("prunefield", "python", "torch", "numpy", "scipy", "system", "machine", "device")
+    names = ("prunefield", "python", "torch", "numpy", "scipy", "system", "machine", "processor", "device")
     found: dict[str, Any] = {name: sorted({str(row[name]) for row in rows if name in row}) for name in names}
     times = sorted(str(row["finished"]) for row in rows if row.get("finished"))
     seconds = [row["seconds"] for row in rows if isinstance(row.get("seconds"), int | float)]
