@@ -190,7 +190,7 @@ DOCUMENTS: dict[str, dict[str, str]] = {
         "flops": "multiplications of the dense network for one input, where they can be counted",
         "kept_flops": "those of the pruned one",
         "layers": "one entry for each layer",
-        "warnings": "emptied layers and constant outputs",
+        "warnings": "emptied layers, constant outputs and parameters that the mask does not cover",
     },
 }
 

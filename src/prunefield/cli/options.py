@@ -142,7 +142,7 @@ def add_engine(parser: ArgumentParser) -> None:
         "--jobs",
         type=int,
         metavar="N",
-        help="number of runs in parallel [default: one per core; on slurm, as many as the cluster allows]",
+        help="number of runs in parallel [default: one per core; on a cluster, as many as it allows]",
     )
     parser.add_argument(
         "--retry",
