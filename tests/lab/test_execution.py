@@ -17,7 +17,7 @@ from prunefield.core.errors import RunError
 from prunefield.engines import ONE_THREAD, Outcome, await_value
 from prunefield.engines.local import Local
 from prunefield.lab.bars import Progress, show_bar
-from prunefield.lab.execution import Pace, carry_out, obtain, order_runs
+from prunefield.lab.execution import Pace, carry_out, obtain, order_by_length, order_runs
 from prunefield.lab.store import Store
 from prunefield.runs import Record, Run, State
 
@@ -73,6 +73,15 @@ def test_needs_come_first(store):
     assert order_runs([deep, Toy(seed=2)]) == [Toy(seed=2), Toy(seed=1, of=Toy(seed=2)), deep]
     assert obtain(store, deep).records[-1]["mean"] != obtain(store, Toy()).records[-1]["mean"]
     assert len(list(store)) == 4
+
+
+def test_the_longest_come_first_and_those_of_about_the_same_length_as_planned():
+    """As at night scale, where the runs that the primary comparison needs are planned first."""
+    a, b, c, d, e = runs = [Toy(steps=steps) for steps in range(1, 6)]
+    seconds = dict(zip(runs, (5.0, 60.0, 99.0, 100.0, 0.0), strict=True))
+    assert order_by_length(runs, dict.fromkeys(runs, 0), seconds) == [b, c, d, a, e]
+    assert order_by_length(runs, {**dict.fromkeys(runs, 1), e: 0}, seconds) == [e, b, c, d, a]
+    assert order_by_length([], {}, {}) == []
 
 
 def test_a_failure_is_told_and_stops_only_what_needs_it(store):
