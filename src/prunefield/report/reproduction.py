@@ -24,7 +24,7 @@ from prunefield.papers import Item, Scale
 from prunefield.report.item_files import write_item_files
 from prunefield.report.kept import list_unkept
 from prunefield.report.ledger import Finding, check_scale, explain_null, find_items, read_finding
-from prunefield.report.publishing import compare_published, find_published, read_with_kept
+from prunefield.report.publishing import compare_published, explain_undrawn, find_published, find_with_kept
 from prunefield.report.screen import count_verdicts, show_ledger
 from prunefield.runs import Run
 
@@ -210,7 +210,9 @@ def reproduce(
                         failures[name] = outcome.error
                     drawn += 1
                     show(drawn, len(work), f"{drawn} of {len(work)} items {name}")
-    for entry in entries.values():
+    for name, entry in entries.items():
+        if undrawn := entry.pop("undrawn", None):
+            report(f"{name} has no figure: {undrawn}")
         entry |= {"files": [str(opened.root / file) for file in entry["files"]]} if entry else {}
     return Reproduction(opened, entries, failures)
 
@@ -231,15 +233,15 @@ def write_item(work: tuple[str, str, Scale, bool]) -> dict[str, Any]:
     """
     root, name, scale, with_kept = work
     store, item = Store(root), Item.parse(name)
-    finding = read_finding(store, item, scale) or (read_with_kept(store, item, scale) if with_kept else None)
+    finding = (find_with_kept if with_kept else read_finding)(store, item, scale)
     if finding is None:
         return {}
     try:
         files = write_item_files(finding, store)
     except LookupError:
-        if not with_kept:
+        if not finding.kept:
             raise
-        files = []  # a picture of masks or weights, which are not kept
+        return {**describe_finding(finding), "files": [], "undrawn": explain_undrawn(finding, store)}
     return {**describe_finding(finding), "files": [str(path.relative_to(store.root)) for path in files]}
 
 
