@@ -22,7 +22,7 @@ from prunefield.report.publishing import (
     read_published,
     read_with_kept,
 )
-from prunefield.report.reproduction import write_item
+from prunefield.report.reproduction import Reproduction, write_item
 from prunefield.runs import Record, Result
 
 NAME = "bar2023/lemma4.5"
@@ -108,6 +108,17 @@ def test_an_item_whose_figure_needs_tensors_keeps_its_claims(item, smoke, tmp_pa
     assert "published values have none" in write_item((str(empty.root), NAME, "smoke", True))["undrawn"]
     page.render_page([read_finding(smoke, item, "smoke")], smoke)
     assert packed[-1]["problems"] == {NAME: "KeyError: 'mask'"}
+
+
+def test_tables_and_figures_are_there_without_runs_in_the_store(item, smoke, tmp_path):
+    publish(smoke, [item], "smoke")
+    found = Reproduction(Store(tmp_path / "none"), {NAME: {"files": ["x.svg"], "claims": []}}, with_kept=True)
+    claims = write_item((str(tmp_path / "none"), NAME, "smoke", True))["claims"]
+    found.entries[NAME]["claims"].extend(claims)
+    assert found.tables[NAME].equals(read_finding(smoke, item, "smoke").table)
+    assert list(found.figures) == [NAME]
+    undrawn = Reproduction(found.store, {NAME: {"files": [], "claims": claims}}, with_kept=True)
+    assert (list(undrawn.tables), list(undrawn.figures)) == ([NAME], [])
 
 
 def test_the_store_counts_where_its_scale_is_as_large(item, smoke, monkeypatch):
