@@ -98,6 +98,12 @@ def test_the_primary_comparison_is_decided_by_difference_and_margin(mean, spread
     assert ("for the paper to be right" in verdict.note) == (status == NO)
 
 
+def test_what_no_run_has_shown_yet_is_not_a_number(ideal):
+    one = ideal[(ideal["source"] == "paper") | ((ideal["column"] == "SynFlow + rand") & (ideal["seed"] == 0))]
+    assert judge_primary(one).observed.startswith("no difference known yet, 0 of 8 seeds;")
+    assert judge_primary(one).observed.endswith("dense not known yet, SynFlow − Random not known yet")
+
+
 def test_missing_seeds_are_not_extrapolated(ideal):
     for seeds in (0, 1, 2, 7):
         verdict = judge_primary(set_gaps(ideal, [1.0] * seeds))

@@ -10,10 +10,10 @@ from prunefield.core.names import modules
 from prunefield.lab.execution import obtain, order_runs
 from prunefield.lab.store import Store
 from prunefield.papers import SCALES, Item
-from prunefield.report import kept, publishing
+from prunefield.report import kept, page, publishing
 from prunefield.report.kept import list_unkept, locate_kept, read_kept_runs
 from prunefield.report.ledger import Finding, find_items, read_finding
-from prunefield.report.page.gaps import collect_findings, explain_undrawn
+from prunefield.report.page.gaps import collect_findings
 from prunefield.report.publishing import (
     describe_makers,
     find_with_kept,
@@ -22,7 +22,7 @@ from prunefield.report.publishing import (
     read_published,
     read_with_kept,
 )
-from prunefield.report.reproduction import write_item
+from prunefield.report.reproduction import Reproduction, write_item
 from prunefield.runs import Record, Result
 
 NAME = "bar2023/lemma4.5"
@@ -87,8 +87,38 @@ def test_the_page_shows_what_follows_from_kept_values(item, smoke, tmp_path, cap
     assert main(["report", NAME, "--published", "--store", str(place), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["missing"], answer["problems"]) == ([], {})
-    assert "published values have none" in explain_undrawn(empty, finding, KeyError("mask"))
-    assert explain_undrawn(smoke, finding, KeyError("mask")) == "KeyError: 'mask'"
+
+
+def test_an_item_whose_figure_needs_tensors_keeps_its_claims(item, smoke, tmp_path, monkeypatch):
+    publish(smoke, [item], "smoke")
+
+    def draw(*_):
+        raise KeyError("mask")
+
+    monkeypatch.setattr(type(item), "draw", draw)
+    empty, packed = Store(tmp_path / "nothing computed"), []
+    monkeypatch.setattr(page, "pack_island", lambda document: packed.append(document) or "")
+    page.render_page(collect_findings(empty, [item], published=True).findings, empty)
+    (index,) = [document for document in packed if "problems" in document]
+    (shown,) = index["items"]
+    assert (index["problems"], shown["kept"], shown["published"]) == ({}, shown["runs"], "kept")
+    assert len(shown["claims"]) == len(item.claims)
+    assert "published values have none" in packed[0]["undrawn"]
+    assert f"--scale smoke --store '{empty.root}'" in packed[0]["undrawn"]
+    assert "published values have none" in write_item((str(empty.root), NAME, "smoke", True))["undrawn"]
+    page.render_page([read_finding(smoke, item, "smoke")], smoke)
+    assert packed[-1]["problems"] == {NAME: "KeyError: 'mask'"}
+
+
+def test_tables_and_figures_are_there_without_runs_in_the_store(item, smoke, tmp_path):
+    publish(smoke, [item], "smoke")
+    found = Reproduction(Store(tmp_path / "none"), {NAME: {"files": ["x.svg"], "claims": []}}, with_kept=True)
+    claims = write_item((str(tmp_path / "none"), NAME, "smoke", True))["claims"]
+    found.entries[NAME]["claims"].extend(claims)
+    assert found.tables[NAME].equals(read_finding(smoke, item, "smoke").table)
+    assert list(found.figures) == [NAME]
+    undrawn = Reproduction(found.store, {NAME: {"files": [], "claims": claims}}, with_kept=True)
+    assert (list(undrawn.tables), list(undrawn.figures)) == ([NAME], [])
 
 
 def test_the_store_counts_where_its_scale_is_as_large(item, smoke, monkeypatch):
@@ -99,6 +129,20 @@ def test_the_store_counts_where_its_scale_is_as_large(item, smoke, monkeypatch):
     assert read == []
 
 
+def test_a_store_with_some_of_the_runs_is_judged_with_the_kept_ones(item, smoke, tmp_path, monkeypatch):
+    """Also where the item could be judged by the runs of the store alone."""
+    publish(smoke, [item], "smoke")
+    monkeypatch.setattr(type(item), "choose_runs", lambda self, planned, done, scale: done)
+    store, planned = Store(tmp_path / "part"), order_runs(item.plan("smoke"))
+    obtain(store, planned[0])
+    assert len(read_finding(store, item, "smoke").results) == 1
+    finding = find_with_kept(store, item, "smoke")
+    assert (len(finding.results), finding.missing, finding.kept) == (len(planned), 0, len(planned) - 1)
+    entry = write_item((str(store.root), NAME, "smoke", True))
+    assert (len(entry["runs"]), entry["published"]) == (len(planned), "same")
+    assert write_item((str(tmp_path / "nothing"), NAME, "smoke", True))["published"] == "kept"
+
+
 def test_values_of_runs_that_no_item_has_any_more_are_dropped(item, smoke):
     publish(smoke, [item], "smoke")
     runs = read_kept_runs("bar2023", "smoke")
@@ -107,7 +151,15 @@ def test_values_of_runs_that_no_item_has_any_more_are_dropped(item, smoke):
     assert read_kept_runs("bar2023", "smoke") == runs
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: gzip.compress(b'{"runs": 3}')])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda b: b[: len(b) // 2],
+        lambda b: b"",
+        lambda b: gzip.compress(b'{"runs": 3}'),
+        lambda b: b[:10] + bytes(255 - byte for byte in b[10:]),  # zlib finds it, not gzip
+    ],
+)
 def test_a_damaged_file_gets_one_line(item, smoke, tmp_path, damage):
     publish(smoke, [item], "smoke")
     file = tmp_path / "bar2023-smoke.json.gz"

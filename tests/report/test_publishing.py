@@ -66,6 +66,18 @@ def test_another_result_differs_and_another_scale_is_not_compared(file, smoke):
     assert compare_published(Finding(finding.item, "laptop", finding.results)) is None
 
 
+def test_more_or_fewer_runs_than_published_are_not_another_result(file, smoke):
+    publish(smoke, find_items(NAMES[:1]), "smoke")
+    finding = read_finding(smoke, *find_items(NAMES[:1]), "smoke")
+    run, *rest = finding.results
+    part = Finding(finding.item, "smoke", {other: finding.results[other] for other in rest}, missing=1)
+    assert compare_published(part) is None
+    change(file, lambda entries: entries[0].update(runs={}, digest="0"))
+    assert compare_published(finding) is None
+    change(file, lambda entries: entries[0].update(runs={run.folder: "0"}))
+    assert compare_published(finding) == "differs"
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -163,5 +175,5 @@ def test_reproduce_says_whether_its_result_is_the_published_one(capsys, tmp_path
     assert entry["published"] == ("same" if entry["digest"] == found.digest else "differs")
     assert main(command) == 0
     assert (
-        "1 of 1 item as published" if entry["published"] == "same" else "a result other than the published one"
+        "1 of 1 item as published" if entry["published"] == "same" else "unlike the published result"
     ) in capsys.readouterr().out

@@ -43,7 +43,7 @@ DOCUMENTS: dict[str, dict[str, str]] = {
         "items[].title": "its title",
         "items[].files": "the files written: CSV, SVG and PDF; none if the item is not finished",
         "items[].digest": "a hash of all its results: equal digests mean equal bits",
-        "items[].published": "`same` or `differs` from the published result, or null",
+        "items[].published": "`same` or `differs` from the published results, `kept` if made of them alone, or null",
         "items[].runs": "the names of its runs",
         "items[].claims": "its claims, with the keys of `claims` below",
         "failures": "why a run or an item failed, by name",

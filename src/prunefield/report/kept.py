@@ -7,6 +7,7 @@ that the published verdicts follow from the recorded values without computing an
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
@@ -59,7 +60,7 @@ def read_kept_runs(paper: str, scale: Scale) -> dict[str, KeptRun]:
             return KeptFile.model_validate_json(file.read(MOST)).runs
     except FileNotFoundError:
         return {}
-    except (OSError, EOFError, ValidationError):
+    except (OSError, EOFError, zlib.error, ValidationError):
         raise StoreError(f"{path} is damaged; install prunefield again, or remove it and run `make publish`") from None
 
 

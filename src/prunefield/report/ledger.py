@@ -39,12 +39,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Finding:
-    """An item whose runs are in the store, at one scale; `missing` of them are not, where the item can do without."""
+    """An item whose runs are in the store, at one scale; `missing` of them are not, where the item can do without.
+
+    `kept` of the results are not from the store but from published values.
+    """
 
     item: Item
     scale: Scale
     results: Mapping[Run, Result]
     missing: int = 0
+    kept: int = 0
 
     @property
     def name(self) -> str:

@@ -5,13 +5,14 @@ a difference between two of them shows what has changed. `make publish` writes t
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from prunefield.core.errors import StoreError
-from prunefield.core.files import make_folder, write_whole
+from prunefield.core.files import make_folder, store_option, write_whole
 from prunefield.lab.execution import order_runs
 from prunefield.lab.store import Store
 from prunefield.papers import SCALES, Item, Scale, Status
@@ -132,10 +133,17 @@ def find_published(item: Item, scale: Scale | None = None) -> PublishedItem | No
     return min(filter(None, found), key=lambda entry: entry.missing > 0, default=None)
 
 
-def compare_published(finding: Finding) -> Literal["same", "differs"] | None:
-    """Whether a finding has the published digest; None if nothing is published of the item at its scale."""
+def compare_published(finding: Finding) -> Literal["same", "differs", "kept"] | None:
+    """Whether a finding has the published digest; `kept` if it is made of published values alone.
+
+    None if nothing is published of the item at its scale, or if more or fewer runs are, with the same results.
+    """
     published = find_published(finding.item, finding.scale)
-    return None if published is None else "same" if published.digest == finding.digest else "differs"
+    own = {run.folder: result.digest for run, result in finding.results.items()}
+    if published is None or published.digest == finding.digest:
+        return published and ("kept" if own and finding.kept == len(own) else "same")
+    is_part = own.keys() != published.runs.keys()
+    return None if is_part and all(published.runs.get(name, own[name]) == own[name] for name in own) else "differs"
 
 
 def locate_published(paper: str, scale: Scale) -> Path:
@@ -168,7 +176,8 @@ def read_with_kept(store: Store, item: Item, scale: Scale) -> Finding | None:
     for run in order_runs(item.plan(scale)):
         folder, shipped = store.folder(run), kept.get(run.folder)
         found[run] = folder.read() if folder.is_done else shipped.as_result() if shipped else None
-    return _judge(item, scale, found)
+    finding = _judge(item, scale, found)
+    return finding and replace(finding, kept=sum(not store.folder(run).is_done for run in finding.results))
 
 
 def find_with_kept(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:
@@ -176,7 +185,7 @@ def find_with_kept(store: Store, item: Item, scale: Scale | None = None) -> Find
     found = [read_finding(store, item, scale)]
     found += [read_with_kept(store, item, own) for own in ((scale,) if scale else item.scales)]
     complete = [finding for finding in found if finding and (finding.results or not item.from_values)]
-    return max(complete, key=lambda finding: SCALES.index(finding.scale), default=None)
+    return max(complete, key=lambda finding: (SCALES.index(finding.scale), -finding.missing), default=None)
 
 
 def describe_makers(store: Store, finding: Finding) -> list[dict[str, Any]]:
@@ -187,6 +196,12 @@ def describe_makers(store: Store, finding: Finding) -> list[dict[str, Any]]:
     kept = read_kept_runs(_paper_of(finding.name), finding.item.own_scale(finding.scale))
     shipped = {name: {**run.versions, "seconds": run.seconds} for name, run in kept.items()}
     return [folder.table("made") if folder.is_done else shipped[folder.name] for folder in folders]
+
+
+def explain_undrawn(finding: Finding, store: Store) -> str:
+    """Why an item that was judged from published values has no figure."""
+    command = f"prunefield reproduce {finding.name} --scale {finding.scale}{store_option(store.root)}"
+    return f"its figure shows masks or weights, and published values have none; to compute them, run: {command}"
 
 
 def _judge(item: Item, scale: Scale, results: Mapping[Run, Result | None]) -> Finding | None:

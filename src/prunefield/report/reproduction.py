@@ -24,7 +24,7 @@ from prunefield.papers import Item, Scale
 from prunefield.report.item_files import write_item_files
 from prunefield.report.kept import list_unkept
 from prunefield.report.ledger import Finding, check_scale, explain_null, find_items, read_finding
-from prunefield.report.publishing import compare_published, find_published, read_with_kept
+from prunefield.report.publishing import compare_published, explain_undrawn, find_published, find_with_kept
 from prunefield.report.screen import count_verdicts, show_ledger
 from prunefield.runs import Run
 
@@ -46,6 +46,7 @@ class Reproduction(Displayed):
     store: Store | None  # None for what is published: it has claims, but no tables and figures
     entries: Mapping[str, Mapping[str, Any]]
     failures: Mapping[str, str] = field(default_factory=dict)
+    with_kept: bool = False  # published values stand in for runs that are not in the store
 
     @property
     def claims(self) -> list[dict[str, Any]]:
@@ -99,8 +100,8 @@ class Reproduction(Displayed):
     def findings(self) -> dict[str, Finding]:
         """The finished items, with their results."""
         scales = {claim["item"]: claim["scale"] for claim in self.claims}
-        store = self.store
-        found = {name: read_finding(store, Item.parse(name), scale) for name, scale in scales.items()} if store else {}
+        store, read = self.store, find_with_kept if self.with_kept else read_finding
+        found = {name: read(store, Item.parse(name), scale) for name, scale in scales.items()} if store else {}
         return {name: finding for name, finding in found.items() if finding}
 
     @property
@@ -110,8 +111,9 @@ class Reproduction(Displayed):
 
     @cached_property
     def figures(self) -> "dict[str, Figure]":
-        """The figure of each item."""
-        return {name: finding.draw() for name, finding in self.findings.items()}
+        """The figure of each item, but for those that need tensors of runs of which there are only published values."""
+        drawn = {name for name, entry in self.entries.items() if entry.get("files", True)}
+        return {name: finding.draw() for name, finding in self.findings.items() if name in drawn}
 
     def plot(self, name: str | None = None) -> "Figure":
         """The figure of an item; without a name that of the only one, or the verdicts on all items."""
@@ -210,9 +212,11 @@ def reproduce(
                         failures[name] = outcome.error
                     drawn += 1
                     show(drawn, len(work), f"{drawn} of {len(work)} items {name}")
-    for entry in entries.values():
+    for name, entry in entries.items():
+        if undrawn := entry.pop("undrawn", None):
+            report(f"{name} has no figure: {undrawn}")
         entry |= {"files": [str(opened.root / file) for file in entry["files"]]} if entry else {}
-    return Reproduction(opened, entries, failures)
+    return Reproduction(opened, entries, failures, unpublished)
 
 
 def find_owners(chosen: Iterable[Item], scale: Scale, *, unpublished: bool = False) -> dict[Run, list[str]]:
@@ -231,15 +235,15 @@ def write_item(work: tuple[str, str, Scale, bool]) -> dict[str, Any]:
     """
     root, name, scale, with_kept = work
     store, item = Store(root), Item.parse(name)
-    finding = read_finding(store, item, scale) or (read_with_kept(store, item, scale) if with_kept else None)
+    finding = (find_with_kept if with_kept else read_finding)(store, item, scale)
     if finding is None:
         return {}
     try:
         files = write_item_files(finding, store)
     except LookupError:
-        if not with_kept:
+        if not finding.kept:
             raise
-        files = []  # a picture of masks or weights, which are not kept
+        return {**describe_finding(finding), "files": [], "undrawn": explain_undrawn(finding, store)}
     return {**describe_finding(finding), "files": [str(path.relative_to(store.root)) for path in files]}
 
 

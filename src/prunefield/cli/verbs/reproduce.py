@@ -28,7 +28,7 @@ EXAMPLES = {
     "prunefield reproduce redman2025/fig4 --from fig4.zip": "use a colleague's results, after checking them",
 }
 FEW = 12  # claims whose ledger is printed
-PUBLISHED = {"same": "as published", "differs": "with a result other than the published one"}
+PUBLISHED = {"same": "as published", "differs": "unlike the published result", "kept": "from published values"}
 
 
 def add_options(parser: ArgumentParser) -> None:

@@ -129,7 +129,8 @@ def check_gate(table: Frame, family: str, density: float) -> tuple[bool, str]:
     learnt = float(dense["accuracy"].mean())
     if dense.empty or len(control.gaps) < 2:
         gaps = ", ".join(f"{gap:+.2f}" for gap in control.gaps)
-        return False, f"gate undecided: dense {learnt:.2f}%, SynFlow − Random {gaps or 'not known yet'}"
+        shown = "not known yet" if dense.empty else f"{learnt:.2f}%"
+        return False, f"gate undecided: dense {shown}, SynFlow − Random {gaps or 'not known yet'}"
     found = compare_pairs([0.0] * len(control.gaps), control.gaps)
     good = (numbers(dense, "accuracy") >= numbers(dense, "least")).all() and found.low > 0
     enough = len(control.gaps) >= min(LEAST_CONTROLS, control.planned)
@@ -150,10 +151,10 @@ def judge_runs(
     steps = numbers(rows(table, source="here", family=family), "steps").max(initial=0)
     each = f"{found.treatment:.2f} against {found.control:.2f}%, " if found.gaps else ""
     if len(found.gaps) > 1:
-        seen = str(compare_pairs([0.0] * len(found.gaps), found.gaps)).split(", n")[0] + ")"
+        seen = str(compare_pairs([0.0] * len(found.gaps), found.gaps)).split(", n")[0] + ") points"
     else:
-        seen = f"{found.gaps[0]:+.2f}" if found.gaps else "?"
-    seen = f"{seen} points, {len(found.gaps)} of {found.planned} seeds; {each}{steps:,.0f} steps; {gate}"
+        seen = f"{found.gaps[0]:+.2f} points" if found.gaps else "no difference known yet"
+    seen = f"{seen}, {len(found.gaps)} of {found.planned} seeds; {each}{steps:,.0f} steps; {gate}"
     if found.evidence is None or not passed:
         reason = "the gate is not passed" if "not passed" in gate else "runs are missing"
         return replace(judge(False, seen, len(found.gaps), reason), status=OPEN)

@@ -33,8 +33,7 @@ from prunefield.papers.redman2025._pictures import fit_height
 from prunefield.runs import Result, Run
 
 EARLY, LATE = 0.48, 0.35  # the paper's groups 1 and 2 are gone at density 0.49, its groups from 4 on begin at 0.343
-ZERO = 0.25  # "approximately zero": at most this share of the largest |score| of a group
-FALLING = -0.9  # rank correlation of a group's score with its round of removal
+ZERO, FALLING = 0.25, -0.9  # share of the largest |score| of a group; rank correlation with the round of removal
 NEUTRAL, STRIKING, DEEP = 3, 8, -0.1  # two groups that the paper singles out, and the line for the second
 
 

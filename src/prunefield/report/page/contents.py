@@ -23,6 +23,8 @@ def describe_item(finding: Finding, files: ItemFiles) -> dict[str, Any]:
         "seeds": finding.show_seeds(),
         "rows": files.rows,
         "runs": len(finding.results),
+        "missing": finding.missing,
+        "kept": finding.kept,
         "digest": finding.digest,
         "published": compare_published(finding),
         "choices": finding.item.open_choices,
@@ -86,12 +88,8 @@ def summarise_versions(made: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {name: sorted({str(row[name]) for row in rows if name in row}) for name in names}
     times = sorted(str(row["finished"]) for row in rows if row.get("finished"))
     seconds = [row["seconds"] for row in rows if isinstance(row.get("seconds"), int | float)]
-    return {
-        **found,
-        "seconds": math.fsum(seconds),
-        "first": times[0] if times else "",
-        "last": times[-1] if times else "",
-    }
+    first, last = (times[0], times[-1]) if times else ("", "")
+    return {**found, "seconds": math.fsum(seconds), "first": first, "last": last}
 
 
 def list_papers(names: Iterable[str]) -> list[dict[str, str]]:

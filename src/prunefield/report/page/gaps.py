@@ -104,11 +104,3 @@ def explain_problem(error: Exception) -> str:
     """One line for a reader: our own errors as they are, others with their name."""
     text = " ".join(str(error).split())[:500]
     return text if isinstance(error, Error) else f"{type(error).__name__}: {text}"
-
-
-def explain_undrawn(store: Store, finding: Finding, error: Exception) -> str:
-    """Why an item that was judged has no figure."""
-    if isinstance(error, LookupError) and not all(store.folder(run).is_done for run in finding.results):
-        command = f"prunefield reproduce {finding.name} --scale {finding.scale}"
-        return f"its figure shows masks or weights, and published values have none; to compute them, run: {command}"
-    return explain_problem(error)

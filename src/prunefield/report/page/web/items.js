@@ -7,13 +7,15 @@ function showFigure(item) {
   const image = el("img", { alt: "", decoding: "async" });
   const caption = el("figcaption", {});
   const files = el("p", { class: "files" });
-  const figure = el("figure", { class: "drawing", "aria-busy": "true" },
-    el("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": `Figure of ${item.name}` }, image), caption, files);
+  const sheet = el("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": `Figure of ${item.name}` }, image);
+  const figure = el("figure", { class: "drawing", "aria-busy": "true" }, sheet, caption, files);
   whenNear(figure, async () => {
     const data = await readIsland(`item/${item.name}`);
-    [image.width, image.height] = data.size;
-    image.alt = data.alt;
-    image.src = URL.createObjectURL(new Blob([data.svg], { type: "image/svg+xml" }));
+    if (data.svg) {
+      [image.width, image.height] = data.size;
+      image.alt = data.alt;
+      image.src = URL.createObjectURL(new Blob([data.svg], { type: "image/svg+xml" }));
+    } else sheet.replaceWith(el("p", { class: "notice" }, `No figure: ${data.undrawn}`));
     caption.textContent = data.caption;
     files.replaceChildren(...await offerFiles(item, data));
     figure.removeAttribute("aria-busy");
@@ -23,12 +25,14 @@ function showFigure(item) {
 
 async function offerFiles(item, data) {
   const name = `${item.name.replaceAll("/", "-")}-${item.scale}`;
+  const table = offerFile(`CSV, ${sayRows(item, readCsv(data.csv).length - 1)}`, `${name}.csv`, "text/csv", data.csv);
+  if (!data.svg) return [table];
   const pdf = await readIsland(`pdf/${item.name}`);
   return [
     offerFile("SVG", `${name}.svg`, "image/svg+xml", data.svg),
     pdf ? offerFile("PDF", `${name}.pdf`, "application/pdf", pdf.pdf)
       : el("span", { class: "soft" }, `PDF: items/${item.name}-${item.scale}.pdf in the store`),
-    offerFile(`CSV, ${sayRows(item, readCsv(data.csv).length - 1)}`, `${name}.csv`, "text/csv", data.csv),
+    table,
   ];
 }
 
@@ -109,15 +113,18 @@ function showVersions(made) {
   if (!versions.length) return el("p", { class: "soft" }, "It needs no runs.");
   const machine = [...made.system, ...made.machine, ...made.device].join(", ");
   const when = made.first === made.last ? made.last : `${made.first} to ${made.last}`;
-  return el("p", { class: "soft" }, `Made with ${versions.join(", ")}; ${machine}; ${showSeconds(made.seconds)} of one core; ${when}.`);
+  const parts = [versions.join(", "), machine, `${showSeconds(made.seconds)} of one core`, when]; // published values have no machine and no date
+  return el("p", { class: "soft" }, `Made with ${parts.filter(Boolean).join("; ")}.`);
 }
 
 /** The view of one item. */
 function showItem(item) {
   const paper = index.papers.find(({ name }) => name === item.name.split("/")[0]);
+  const runs = item.missing ? `${item.runs} of ${count(item.runs + item.missing, "run")}` : count(item.runs, "run");
   const facts = [`${item.scale} scale`, item.seeds,
-    count(item.runs, "run"), `digest ${item.digest.slice(0, 12)}`];
-  if (item.published) facts.push(item.published === "same" ? "equal to the published result" : "differs from the published result");
+    item.kept ? `${runs}, ${item.kept} of them from published values` : runs, `digest ${item.digest.slice(0, 12)}`];
+  if (item.published === "same") facts.push("equal to the published result");
+  if (item.published === "differs") facts.push("differs from the published result");
   return [
     el("p", { class: "crumb" }, el("a", { href: makeAddress("claims", "", { paper: paper.name }) }, paper.title)),
     el("h1", {}, item.title),

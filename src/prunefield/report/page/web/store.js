@@ -18,7 +18,7 @@ function showStore() {
       : el("p", {}, "None."),
     el("h2", {}, "Versions, machine, time"),
     showVersions(index.made),
-    el("p", { class: "soft" }, `This page was made by prunefield ${index.version} from the store alone.`),
+    el("p", { class: "soft" }, `This page was made by prunefield ${index.version} from the store${index.items.some(({ kept }) => kept) ? " and published values" : " alone"}.`),
   ];
   return parts.flat().filter(Boolean);
 }
