@@ -201,6 +201,30 @@ def test_a_table_is_judged_by_what_is_there(smoke, store):
     finding.draw()
 
 
+def test_what_is_complete_goes_before_a_larger_scale_that_is_not(store):
+    from prunefield.lab.execution import obtain
+    from prunefield.report.ledger import read_finding
+    from prunefield.runs.sketch import Sketch
+
+    class Two(type(_read("lemmaB.1"))):
+        scales = ("smoke", "night")
+
+        def runs(self, scale):
+            return [Sketch(dimension=4, draws=10, seed=seed) for seed in {"smoke": (0,), "night": (1, 2)}[scale]]
+
+        def choose_runs(self, planned, done, scale):
+            return done
+
+    small, first, second = (Sketch(dimension=4, draws=10, seed=seed) for seed in range(3))
+    obtain(store, first)
+    assert (read_finding(store, Two()).scale, read_finding(store, Two()).missing) == ("night", 1)
+    obtain(store, small)
+    assert read_finding(store, Two()).scale == "smoke"
+    assert read_finding(store, Two(), "night").missing == 1
+    obtain(store, second)
+    assert (read_finding(store, Two()).scale, read_finding(store, Two()).missing) == ("night", 0)
+
+
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_all_columns_of_the_accuracies_are_inside_the_drawing(number):
     """However many networks of ours there are: two at night scale."""

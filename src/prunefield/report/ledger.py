@@ -147,18 +147,22 @@ def load_paper(name: str) -> ModuleType:
 def read_finding(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:
     """The finding of an item at a scale, or at the largest scale that is complete in the store; None if none is.
 
-    Some items can be judged while runs are missing (`choose_runs`), from one run on. Of several scales with the same
-    runs, the smallest is meant.
+    Some items can be judged while runs are missing (`choose_runs`), from one run on: that counts if no scale is
+    complete. Of several scales with the same runs, the smallest is meant.
     """
+    part = None
     for candidate in (scale,) if scale else reversed(item.scales):
         runs = order_runs(item.plan(candidate))
         done = [run for run in runs if store.folder(run).is_done]
         chosen = item.choose_runs(runs, done, item.own_scale(candidate))
-        if chosen or (chosen is not None and not runs):
-            same: list[Scale] = [own for own in item.scales if item.plan(own) == item.plan(candidate)]
-            results = {run: store.folder(run).read() for run in chosen}
-            return Finding(item, scale or same[0], results, len(runs) - len(chosen))
-    return None
+        if chosen is None or (runs and not chosen) or (part and len(chosen) < len(runs)):
+            continue
+        same: list[Scale] = [own for own in item.scales if item.plan(own) == item.plan(candidate)]
+        results = {run: store.folder(run).read() for run in chosen}
+        part = Finding(item, scale or same[0], results, len(runs) - len(chosen))
+        if not part.missing:
+            return part
+    return part
 
 
 def explain_null(status: Status) -> str:

@@ -181,11 +181,18 @@ def read_with_kept(store: Store, item: Item, scale: Scale) -> Finding | None:
 
 
 def find_with_kept(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:
-    """The finding of an item at a scale, or at the largest for which there are runs, from a store and kept values."""
+    """The finding of an item at a scale, or at the largest that is complete, from a store and kept values.
+
+    If runs are missing at all scales, the largest for which there are runs is meant.
+    """
     found = [read_finding(store, item, scale)]
     found += [read_with_kept(store, item, own) for own in ((scale,) if scale else item.scales)]
     complete = [finding for finding in found if finding and (finding.results or not item.from_values)]
-    return max(complete, key=lambda finding: (SCALES.index(finding.scale), -finding.missing), default=None)
+
+    def rank(finding: Finding) -> tuple[bool, int, int]:
+        return not finding.missing, SCALES.index(finding.scale), -finding.missing
+
+    return max(complete, key=rank, default=None)
 
 
 def describe_makers(store: Store, finding: Finding) -> list[dict[str, Any]]:
