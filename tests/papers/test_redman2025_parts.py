@@ -7,6 +7,7 @@ from prunefield.papers.redman2025._parts import NetItem, find_part
 from prunefield.report.ledger import Finding, find_items
 
 ITEMS = {item.kind(): item for item in find_items(["redman2025"]) if isinstance(item, NetItem)}
+DRAWN = ("redman2025/fig1", "redman2025/fig5", "redman2025/hypothesis")  # drawings take a second or two
 NIGHT = {name: order_runs(item.runs("night")) for name, item in ITEMS.items()}
 
 
@@ -52,7 +53,7 @@ def test_at_other_scales_nothing_may_be_missing(name):
 
 
 @pytest.mark.parametrize("name", ITEMS)
-def test_one_net_is_judged_and_drawn_and_says_so(name, smoke):
+def test_one_net_is_judged_and_says_so(name, smoke):
     item = ITEMS[name]
     planned = order_runs(item.runs("smoke"))
     chosen = [run for run in planned if find_part(run) == ("leaves", 0)]
@@ -62,4 +63,5 @@ def test_one_net_is_judged_and_drawn_and_says_so(name, smoke):
     assert decided
     assert all(row.verdict.note.endswith("one seed") for row in decided)
     assert f"{len(chosen)} of {len(planned)} runs" in finding.describe()
-    finding.draw()
+    if name in DRAWN:
+        finding.draw()
