@@ -12,7 +12,7 @@ NIGHT = {name: order_runs(item.runs("night")) for name, item in ITEMS.items()}
 
 
 def select(name, *parts):
-    return [run for run in NIGHT[name] if find_part(run) in parts]
+    return [run for run in NIGHT[name] if find_part(run)[:2] in parts]
 
 
 def test_all_items_with_nets_are_of_this_kind():
@@ -31,7 +31,17 @@ def test_a_net_counts_when_all_of_its_runs_are_there(name):
     assert item.choose_runs(planned, [], "night") is None
     assert item.choose_runs(planned, planned, "night") == planned
     leaves = select(name, ("leaves", 0))
-    assert item.choose_runs(planned, first[:-1] + leaves, "night") == leaves
+    assert item.choose_runs(planned, first[1:] + leaves, "night") == leaves
+
+
+def test_a_clone_of_full_rank_counts_by_itself():
+    """One claim of Fig. 3 needs it, and it takes as long as the net."""
+    item, planned = ITEMS["redman2025/fig3"], NIGHT["redman2025/fig3"]
+    first = select("redman2025/fig3", ("tiny-imagenet", 0))
+    own = [run for run in first if not find_part(run).is_full_clone]
+    assert len(own) < len(first)
+    assert item.choose_runs(planned, own, "night") == own
+    assert item.choose_runs(planned, [run for run in first if run not in own], "night") is None
 
 
 @pytest.mark.parametrize("name", ITEMS)
@@ -56,7 +66,7 @@ def test_at_other_scales_nothing_may_be_missing(name):
 def test_one_net_is_judged_and_says_so(name, smoke):
     item = ITEMS[name]
     planned = order_runs(item.runs("smoke"))
-    chosen = [run for run in planned if find_part(run) == ("leaves", 0)]
+    chosen = [run for run in planned if find_part(run)[:2] == ("leaves", 0)]
     finding = Finding(item, "night", {run: smoke.folder(run).read() for run in chosen}, len(planned) - len(chosen))
     assert {tuple(row.claim.needs.values())[-1] for row in finding.rows} == {"leaves"}
     decided = [row for row in finding.rows if row.claim.decided_at == "laptop"]

@@ -9,7 +9,6 @@ import torch
 from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
 from prunefield.tasks import Task
-from prunefield.tasks import leaves as module
 from prunefield.tasks.leaves import Leaves
 
 
@@ -89,26 +88,6 @@ def test_classes_a_quarter_turn_apart_are_mirror_images():
     turned[..., 4] = math.pi / 2 - leaves[..., 4]
     first, second = (Leaves().paint(item).view(3, 32, 32) for item in (leaves, turned))
     assert (first != second.transpose(1, 2)).float().mean() < 0.01  # but for rounding at the rims
-
-
-def test_it_compiles_without_a_folder_for_the_cache(monkeypatch):
-    import numba
-
-    calls = []
-
-    def njit(*functions, **options):
-        calls.append(options)
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function")
-        return functions[0]
-
-    monkeypatch.setattr(numba, "njit", njit)
-    module._compile_painter.cache_clear()
-    try:
-        assert module._compile_painter() is module._paint_leaves
-    finally:
-        module._compile_painter.cache_clear()
-    assert calls == [{"cache": True}, {}]
 
 
 @pytest.mark.parametrize(

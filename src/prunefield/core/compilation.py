@@ -8,8 +8,8 @@ LOOSE = {"contract", "reassoc", "arcp", "nsz"}  # no assumption that numbers are
 
 
 @cache
-def compile_loop(loop: Callable[..., Any]) -> Callable[..., Any]:
-    """The loop compiled to machine code, which may change the order of sums.
+def compile_loop(loop: Callable[..., Any], *, exact: bool = False) -> Callable[..., Any]:
+    """The loop compiled to machine code, which may change the order of sums unless it has to be exact.
 
     >>> def add(values):
     ...     total = 0.0
@@ -22,7 +22,8 @@ def compile_loop(loop: Callable[..., Any]) -> Callable[..., Any]:
     """
     from numba import njit  # importing it takes half a second, so only where it is needed
 
+    options = {} if exact else {"fastmath": LOOSE, "error_model": "numpy"}
     try:
-        return njit(cache=True, fastmath=LOOSE, error_model="numpy")(loop)
-    except RuntimeError:  # no writable folder for the cache
-        return njit(fastmath=LOOSE, error_model="numpy")(loop)
+        return njit(cache=True, **options)(loop)
+    except RuntimeError:  # no writable folder for the cache: compile again in every process
+        return njit(**options)(loop)

@@ -16,7 +16,7 @@ class Resnet(Network):
     """A 3×3 convolution, stages of `stages[i]` blocks with 2ⁱ·`width` channels, mean over positions, linear.
 
     Every stage but the first halves the image. The defaults are ResNet-20 of bar2023, Sec. 8, and WRN-20-32 has
-    width 32; ResNet-18 for Tiny-ImageNet has width 64 and stages (2, 2, 2, 2), and one that is really twice as wide has
+    width 32; ResNet-18 for Tiny ImageNet has width 64 and stages (2, 2, 2, 2), and one that is really twice as wide has
     width 128.
 
     >>> net = Resnet()

@@ -92,11 +92,11 @@ def publish(store: Store, chosen: Sequence[Item], scale: Scale) -> list[Path]:
         lasting = {run.folder for item in own if item.from_values for run in order_runs(item.plan(scale))}
         runs = {name: run for name, run in read_kept_runs(paper, scale).items() if name in lasting}
         runs |= keep_runs(store, [item for item in own if item in chosen and item.from_values], scale)
-        if runs:
-            files.append(write_kept_runs(paper, scale, runs))
         for item in own:
             entry, old = _make_entry(store, item, scale, runs) if item in chosen else None, before.get(item.kind())
             entries.append(old if entry is None or (old and entry.missing > old.missing) else entry)
+        if runs:
+            files.append(write_kept_runs(paper, scale, runs))
         if any(entries):
             path = locate_published(paper, scale)
             make_folder(path.parent)

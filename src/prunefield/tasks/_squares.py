@@ -1,13 +1,13 @@
 """Squares cut from images and scaled to side × side pixels, each pixel the mean over the area that it covers."""
 
 import math
-from collections.abc import Callable
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from prunefield.core.compilation import compile_loop
 
 
 class Planes(NamedTuple):
@@ -32,18 +32,10 @@ def cut_squares(images: Planes, squares: Tensor, side: int) -> Tensor:
     """
     out = torch.empty(len(squares), images.channels, side, side)
     if len(squares):
-        _compile_cut()(images.pixels, images.height, images.width, squares.contiguous().numpy(), out.numpy())
+        compile_loop(_cut, exact=True)(
+            images.pixels, images.height, images.width, squares.contiguous().numpy(), out.numpy()
+        )
     return out.flatten(1)
-
-
-@cache
-def _compile_cut() -> Callable[..., None]:
-    from numba import njit  # importing it takes half a second, so only where it is needed
-
-    try:
-        return njit(cache=True)(_cut)
-    except RuntimeError:  # no writable folder for the cache: compile again in every process
-        return njit(_cut)
 
 
 def _cut(pixels: np.ndarray, height: np.ndarray, width: np.ndarray, squares: np.ndarray, out: np.ndarray) -> None:

@@ -1,13 +1,13 @@
 """Dead leaves: an endless stream of images made of occluding ellipses, whose orientation is the class."""
 
 import math
-from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 import torch
 from pydantic import Field, model_validator
 
+from prunefield.core.compilation import compile_loop
 from prunefield.core.errors import UsageError
 from prunefield.tasks import Batch, Task
 
@@ -105,18 +105,9 @@ class Leaves(Task):
         colours = (leaves[..., 5:] - mean) / deviation
         # Torch aligns memory, numpy does not, and the last bits of a product may depend on that.
         images = torch.full((len(leaves), *self.shape), -mean / deviation)
-        _compile_painter()(leaves[..., :5].contiguous().numpy(), colours.contiguous().numpy(), images.numpy())
+        paint = compile_loop(_paint_leaves, exact=True)
+        paint(leaves[..., :5].contiguous().numpy(), colours.contiguous().numpy(), images.numpy())
         return images.flatten(1)
-
-
-@cache
-def _compile_painter() -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
-    from numba import njit  # importing it takes half a second, so only where it is needed
-
-    try:
-        return njit(cache=True)(_paint_leaves)
-    except RuntimeError:  # no writable folder for the cache: compile again in every process
-        return njit(_paint_leaves)
 
 
 def _paint_leaves(leaves: np.ndarray, colours: np.ndarray, images: np.ndarray) -> None:

@@ -1,11 +1,13 @@
 """The amplifier as a table: a cubic spline on an even grid, checked against exact values, read by compiled code."""
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from prunefield.core.compilation import compile_loop
 
 HALF = 2048  # cells between 0 and 1
 ERROR = 1e-10
@@ -53,19 +55,13 @@ def fold_matrices(both: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.ascontiguousarray(even).reshape(middle + 1, -1), np.ascontiguousarray(odd).reshape(middle - 1, -1)
 
 
-@cache
 def compile_velocity() -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
     """½φ(Σ₁w/√(wᵀΣ₁w)) − ½(Σ₀ + Σ₁)w for concatenated fields w, shape (n·N,).
 
     The other arguments are (Σ₁, Σ₀ + Σ₁) from `fold_matrices` and φ's table. It is compiled because, at these sizes,
     the overhead of numpy's calls would take most of the time of an integration.
     """
-    from numba import njit  # importing it takes half a second, so only where it is needed
-
-    try:
-        return njit(cache=True)(_compute_velocity)
-    except RuntimeError:  # no writable folder for the cache: compile again in every process
-        return njit(_compute_velocity)
+    return compile_loop(_compute_velocity, exact=True)
 
 
 def _compute_velocity(flat: np.ndarray, even: np.ndarray, odd: np.ndarray, rows: np.ndarray) -> np.ndarray:

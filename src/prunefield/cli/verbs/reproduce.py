@@ -87,7 +87,8 @@ def print_end(args: Namespace, found: "Reproduction", page: str | None) -> None:
     for key, words in PUBLISHED.items():
         if published[key]:
             print(f"{published[key]} of {items} {words}")
-    print(f"figures  {args.store / 'items'} (SVG, PDF, CSV)")
+    if any(entry.get("files") for entry in found.entries.values()):
+        print(f"figures  {args.store / 'items'} (SVG, PDF, CSV)")
     if page:
         print(f"page     {page}")
     is_elsewhere = shutil.which("prunefield") is None and sys.argv[0].endswith("/prunefield")

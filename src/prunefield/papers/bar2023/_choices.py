@@ -2,7 +2,7 @@
 
 CHOICES = (
     "Night scale is the ResNet-20 of the tables (width 16) on CIFAR-10 averaged to 16 × 16 pixels, and for Table 3 on "
-    "Tiny-ImageNet, with far fewer training steps than the paper's 62,560; each claim says how many. Sizes, seeds, "
+    "Tiny ImageNet, with far fewer training steps than the paper's 62,560; each claim says how many. Sizes, seeds, "
     "the primary comparison of each table, the margin of ±0.5 points, the gate and the order of the runs were "
     "committed before the first run. A pilot (seeds 0 to 7, 600 steps) missed the gate with dense networks of 50.7 "
     "and 48.1%; it showed a gain of +1.60 points (+0.03 to +3.18) by sampling SynFlow's mask. What counts is a second "

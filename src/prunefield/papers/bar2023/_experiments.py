@@ -48,8 +48,8 @@ TINY_SETTINGS: dict[Scale, tuple[TableSetting, ...]] = {
     "smoke": (replace(SMOKE, stands_for=0.05),),
     "night": TINY_NIGHT,
     "paper": (
-        _paper("Tiny-ImageNet", TINY, "ResNet-18", resnet(64, 2, 2, 2, 2), 50),
-        _paper("Tiny-ImageNet", TINY, "truly wide ResNet-18", resnet(128, 2, 2, 2, 2), 50),
+        _paper("Tiny ImageNet", TINY, "ResNet-18", resnet(64, 2, 2, 2, 2), 50),
+        _paper("Tiny ImageNet", TINY, "truly wide ResNet-18", resnet(128, 2, 2, 2, 2), 50),
     ),
 }
 

@@ -69,7 +69,7 @@ def cells(columns: tuple[str, ...], *, tiny: bool = False) -> list[Printed]:
     >>> cells(("SynFlow", "Dense"))[3]
     Printed(data='CIFAR-10', net='ResNet-20', density=0.1, column='SynFlow', accuracy=86.55, deviation=0.18)
     """
-    grid = [("Tiny-ImageNet", "ResNet-18"), ("Tiny-ImageNet", "WideResNet-18")] if tiny else GRID
+    grid = [("Tiny ImageNet", "ResNet-18"), ("Tiny ImageNet", "WideResNet-18")] if tiny else GRID
     places = [(data, net, density) for data, net in grid for density in DENSITIES]
     table = TINY if tiny else ACCURACIES
     return [

@@ -1,19 +1,30 @@
 """Items that are judged by the nets that are finished, where a net takes hours."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from prunefield.papers import Item, Scale
-from prunefield.papers.redman2025._nets import data_of
+from prunefield.papers.redman2025._nets import data_of, inputs_of
 from prunefield.runs import Run
 from prunefield.runs.components import Components
 from prunefield.runs.imp import Imp
 
 
-def find_part(run: Run) -> tuple[str, int]:
-    """The data set and the seed of the net that a run prunes or measures; clones and components belong to one, too."""
+class Part(NamedTuple):
+    """A net and what belongs to it: the clones of its data and the components, but not a clone of full rank, which
+    only one claim needs.
+    """
+
+    data: str
+    seed: int
+    is_full_clone: bool = False
+
+
+def find_part(run: Run) -> Part:
+    """What a run belongs to, which prunes a net or measures one."""
     net = getattr(run, "of", run)
     assert isinstance(net, Imp | Components)
-    return data_of(net.task), net.seed
+    return Part(data_of(net.task), net.seed, inputs_of(net.task) == "full clone")
 
 
 class NetItem(Item):
@@ -23,6 +34,5 @@ class NetItem(Item):
         if scale != "night":
             return super().choose_runs(planned, done, scale)
         unfinished = {find_part(run) for run in set(planned) - set(done)}
-        parts = {part: find_part(part) for part in done}
-        chosen = [run for run, (data, seed) in parts.items() if not unfinished & {(data, seed), (data, 0)}]
-        return chosen or None
+        parts = {run: find_part(run) for run in done}
+        return [run for run, part in parts.items() if not unfinished & {part, Part(part.data, 0)}] or None
