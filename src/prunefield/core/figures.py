@@ -28,6 +28,7 @@ STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.titlesize": "medium",
     "axes.titlelocation": "left",
+    "axes.titley": 1.0,  # not looked for: no ticks are above a panel
     "figure.titlesize": "medium",
     "legend.frameon": False,
     "legend.fontsize": "small",
@@ -39,6 +40,7 @@ STYLE: dict[Any, Any] = {
     "boxplot.medianprops.linewidth": 1.5,
     "boxplot.flierprops.markersize": 3,
 }
+TYPESETTING = {"GDEF", "GPOS", "GSUB", "kern"}  # tables of a font
 SMALLEST, LARGEST = 8.0, 12.5  # points of the text
 FOOTER = 0.22  # inches
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -155,13 +157,16 @@ def embed_plain_fonts() -> Iterator[None]:
     """
     from unittest.mock import patch
 
-    from fontTools.subset import Options
+    from fontTools import subset
 
-    usual = getattr(Options, "_drop_tables_default", None)
-    if not isinstance(usual, list):  # another version: slower, and as right
-        yield
-        return
-    with patch.object(Options, "_drop_tables_default", [*usual, "GDEF", "GPOS", "GSUB", "kern"]):
+    def load_plain(*args: Any, **options: Any) -> Any:
+        font = load(*args, **options)
+        for tag in TYPESETTING & set(font.keys()):
+            del font[tag]
+        return font
+
+    load = subset.load_font
+    with patch.object(subset, "load_font", load_plain):
         yield
 
 
