@@ -56,7 +56,8 @@ class Engine(Plugin):
     """Maps a function over items, in other processes."""
 
     family: ClassVar[str] = "engines"
-    takes_deferred: ClassVar[bool] = False  # whether `map` waits for what `work` returns as a `Deferred`
+    # Whether `map` calls `work` in processes that do nothing else, and waits for what it returns as a `Deferred`.
+    takes_deferred: ClassVar[bool] = False
 
     @abstractmethod
     def map(
