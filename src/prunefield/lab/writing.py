@@ -15,7 +15,7 @@ from prunefield.lab.examination import MARK
 from prunefield.lab.findings import Finished
 
 RUNS, BYTES = 64, 100_000_000  # that wait at most; whoever has another one waits, too
-TOGETHER, GATHER = 16, 0.2  # runs that are written at once, or seconds for which the first of them waits for others
+TOGETHER, GATHER = 32, 0.4  # runs that are written at once, or seconds for which the first of them waits for others
 
 
 class BeingWritten(Deferred):
@@ -85,6 +85,7 @@ class _Writer:
                     self.size -= finished.count_bytes()
                 self.changed.notify_all()
             for (finished, future), error in zip(group, errors, strict=True):
+                future.more = future is not group[-1][1]
                 future.set_result(finished.problems) if error is None else future.set_exception(error)
 
 
