@@ -118,7 +118,7 @@ class Ray(Engine):
                 while supply.waiting and len(batch_of) < min(most, 3 * slots):
                     batch = supply.take(BATCH, 4 * slots, least=1)
                     pieces = [(index, items[index]) for index in batch]
-                    batch_of[remote.remote(work, pieces, 3 * BATCH)] = batch
+                    batch_of[remote.remote(work, pieces, 2 * BATCH)] = batch
                 ready, _ = ray.wait(list(batch_of), num_returns=1, timeout=0.2)
                 for reference in ready:
                     batch = batch_of.pop(reference)

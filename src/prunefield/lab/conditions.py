@@ -41,7 +41,9 @@ def fixed_conditions() -> Iterator[None]:
         if _inside == 0:
             _remember()
         _inside += 1
-        own = _limit("openmp")
+        blas, own = _limit("blas"), _limit("openmp")  # the first are numpy's and scipy's own libraries
+        if _inside == 1:
+            _process.callback(_restore, blas)
         torch.set_num_threads(1)
         torch.set_default_dtype(torch.float32)
         _set_precision("highest", ["ieee"] * len(_find_knobs()))
@@ -93,7 +95,6 @@ def _remember() -> None:
     _process.callback(_set_precision, precision, [knob.fp32_precision for knob in _find_knobs()])
     _process.callback(torch.set_default_dtype, torch.get_default_dtype())
     _process.callback(torch.set_num_threads, torch.get_num_threads())
-    _process.callback(_restore, _limit("blas"))  # numpy's and scipy's own libraries
 
 
 def _limit(user_api: str) -> list[tuple[LibController, int]]:
