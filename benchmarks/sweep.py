@@ -1,8 +1,9 @@
 """Sweeps of many short runs: how busy the cores are, and what one run costs beyond its own computation.
 
-The limit is the same computation in bare processes that store nothing. The ratio is 1.25 if the cores are busy for
-80% of the time with what was asked for. Processes have loaded all that they need before: the start of Ray is timed
-apart, as that of a sweep of a few runs, and subtracted. PRUNEFIELD_BENCH_RUNS changes the number of runs.
+The limit is the same computation in bare processes that store nothing, with the same variables of the environment. The
+ratio is 1.25 if the cores are busy for 80% of the time with what was asked for. Processes have loaded all that they
+need before: the start of Ray is timed apart, as that of a sweep of a few runs, and subtracted. PRUNEFIELD_BENCH_RUNS
+changes the number of runs.
 """
 
 import multiprocessing
@@ -10,14 +11,13 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from functools import partial
 from multiprocessing.pool import Pool
 from pathlib import Path
 
 from benchmarks import Case
 from prunefield.core.files import write_together
-from prunefield.engines import Engine
+from prunefield.engines import Engine, make_environment
 from prunefield.engines.local import keep_workers
 from prunefield.lab.conditions import fixed_conditions
 from prunefield.lab.execution import carry_out
@@ -33,14 +33,21 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def cases() -> Iterator[Case]:
-    draws = choose_draws()
-    with multiprocessing.get_context("spawn").Pool(JOBS, initializer=_compute_some, initargs=(0, draws, 3)) as pool:
-        pool.starmap(_compute_some, [(0, draws, 20)] * JOBS, 1)
+    os.environ.update(make_environment())  # bare processes have what those of an engine have
+    with (
+        tempfile.TemporaryDirectory() as place,
+        multiprocessing.get_context("spawn").Pool(JOBS) as pool,
+    ):
+        draws = pool.apply(choose_draws)
+        pool.starmap(_compute_some, [(0, draws, 50)] * 4 * JOBS, 1)
         bare = lambda: _time_bare(pool, draws)  # noqa: E731
-        with _warm_engine() as engine:
+        sweep = partial(_time_sweep, place, draws=draws)
+        with keep_workers():
+            local = Engine.parse({"kind": "local", "jobs": JOBS})
+            sweep(local, FEW)  # its processes have loaded all that they need
             yield Case(
                 f"{RUNS:,} runs of 10 ms on local, {JOBS} jobs",
-                lambda: _time_sweep(engine, draws, RUNS),
+                lambda: sweep(local, RUNS),
                 limit=bare,
                 limit_name="the same in bare processes",
                 rounds=1,
@@ -48,23 +55,21 @@ def cases() -> Iterator[Case]:
             )
             yield Case(
                 "what one run costs on local beyond its computation, processor time of all processes",
-                lambda: (
-                    _count_seconds(lambda: _time_sweep(engine, draws, RUNS // 4)) - _count_seconds(bare) / 4
-                ) / (RUNS // 4),
+                lambda: (_count_seconds(lambda: sweep(local, RUNS // 4)) - _count_seconds(bare) / 4) / (RUNS // 4),
                 limit=_time_disk,
                 limit_name="waiting for the disk: six files, synced",
                 rounds=1,
                 target="at most 5 ms",
-            )  # fmt: skip
+            )
         ray, started = Engine.parse({"kind": "ray", "jobs": JOBS}), []
         yield Case(
             f"start of Ray, with {FEW} runs of 10 ms",
-            lambda: started.append(_time_sweep(ray, draws, FEW)) or started[-1],
+            lambda: started.append(sweep(ray, FEW)) or started[-1],
             rounds=1,
         )
         yield Case(
             f"{RUNS:,} runs of 10 ms on ray, {JOBS} jobs, without its start",
-            lambda: _time_sweep(ray, draws, RUNS) - started[-1],
+            lambda: sweep(ray, RUNS) - started[-1],
             limit=bare,
             limit_name="the same in bare processes",
             rounds=1,
@@ -72,7 +77,6 @@ def cases() -> Iterator[Case]:
         )
 
 
-@cache
 def choose_draws() -> int:
     """The size of a run that computes for 10 ms here."""
     _compute_some(0, 50, 20)  # compiles and loads what it needs
@@ -109,23 +113,16 @@ def _time_bare(pool: Pool, draws: int) -> float:
     return time.perf_counter() - begin
 
 
-@contextmanager
-def _warm_engine() -> Iterator[Engine]:
-    """The engine local with processes that have loaded all that they need."""
-    engine = Engine.parse({"kind": "local", "jobs": JOBS})
-    with keep_workers():
-        _time_sweep(engine, 10, 10 * JOBS)
-        yield engine
-
-
-def _time_sweep(engine: Engine, draws: int, count: int) -> float:
-    with tempfile.TemporaryDirectory() as folder:
-        runs, store = [make_run(seed, draws) for seed in range(count)], Store(folder)
-        begin = time.perf_counter()
-        failures = carry_out(store, runs, engine)
-        seconds = time.perf_counter() - begin
-        assert not failures, next(iter(failures.values()))
-        return seconds
+def _time_sweep(place: str, engine: Engine, count: int, draws: int) -> float:
+    """Seconds of a sweep in a new store. It stays until the end: ext4 does not use what was deleted in the last
+    minutes, and takes milliseconds for each new file to find something else.
+    """
+    runs, store = [make_run(seed, draws) for seed in range(count)], Store(tempfile.mkdtemp(dir=place))
+    begin = time.perf_counter()
+    failures = carry_out(store, runs, engine)
+    seconds = time.perf_counter() - begin
+    assert not failures, next(iter(failures.values()))
+    return seconds
 
 
 def _count_seconds(work: Callable[[], object]) -> float:

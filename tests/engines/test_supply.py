@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from prunefield.engines import Deferred, Hints, Notice, Outcome
 from prunefield.engines._batches import MOST, Supply
+from prunefield.engines._workers import Worker
 from prunefield.engines.local import Local, keep_workers
 from prunefield.engines.ray import attempt_batch
 
@@ -129,6 +130,43 @@ def test_work_that_ends_later_is_reported_when_it_ends(engine):
 
 def test_a_process_that_has_nothing_else_to_do_is_hurried():
     assert [outcome.value for outcome, _ in attempt_batch(lambda item: Later(), [(0, 0)], 60)] == ["hurried"]
+
+
+def defer_in_fours(number, group=[]):  # noqa: B006  (of one process)
+    """Four end in one moment, all but the last with `more`."""
+    found = Deferred()
+    group.append(found)
+    if len(group) == 4:
+        every = list(group)
+        group.clear()
+        Timer(0.05, lambda: [end_one(one, one is not found) for one in every]).start()
+    return found
+
+
+def end_one(deferred, more):
+    deferred.more = more
+    deferred.set_result("ended")
+
+
+def test_outcomes_that_come_in_one_moment_are_one_message():
+    worker = Worker(defer_in_fours)
+    try:
+        worker.give(abs, [(0, -1)])
+        worker.receive()  # it has loaded what takes longer than `LATE`
+        worker.give(defer_in_fours, [(index, index) for index in range(8)])
+        answers = [worker.receive(), worker.receive()]
+        assert worker.given == set()
+    finally:
+        worker.end()
+    assert [[outcome.index for outcome, _ in outcomes] for outcomes, _ in answers] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert {(outcome.value, *back) for outcomes, back in answers for outcome, _ in outcomes} == {("ended",)}
+
+
+@pytest.mark.parametrize("size", [1_000, 30_000])
+def test_short_pieces_that_are_many_bytes_are_sent_in_several_messages(size):
+    """As many as are short enough would not fit into one."""
+    items = ["x" * size] * 300
+    assert sorted(said.index for said in Local(jobs=2).map(len, items) if said) == list(range(300))
 
 
 def test_items_too_large_for_a_pipe_that_nobody_reads_do_not_stop_the_others():

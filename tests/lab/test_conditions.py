@@ -128,3 +128,20 @@ def test_a_plan_does_not_wait_for_scipy_and_a_run_limits_it_all_the_same():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split("\n")[:2] == ["False", "{1} True"]
+
+
+def test_a_process_that_only_executes_runs_stays_in_them_and_corrects_what_a_run_has_changed():
+    code = (
+        "import torch\n"
+        "from prunefield.lab.conditions import fixed_conditions, keep_conditions\n"
+        "keep_conditions()\n"
+        "print(torch.get_num_threads())\n"
+        "with fixed_conditions():\n"
+        "    torch.set_num_threads(2), torch.set_default_dtype(torch.float64), torch.set_grad_enabled(False)\n"
+        "    torch.set_float32_matmul_precision('medium')\n"
+        "with fixed_conditions():\n"
+        "    print(torch.get_num_threads(), torch.get_default_dtype(), torch.is_grad_enabled())\n"
+        "    print(torch.get_float32_matmul_precision())\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (found.stdout.split(), found.stderr) == (["1", "1", "torch.float32", "True", "highest"], "")

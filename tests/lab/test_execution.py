@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from toy import Toy
 
 from prunefield.core.errors import RunError
-from prunefield.engines import ONE_THREAD, Outcome, await_value
+from prunefield.engines import KEPT_MEMORY, ONE_THREAD, Outcome, make_environment
 from prunefield.engines.local import Local
 from prunefield.lab.bars import Progress, show_bar
 from prunefield.lab.execution import Pace, carry_out, obtain, order_by_length, order_runs
@@ -114,6 +114,8 @@ def test_progress_reaches_the_end(store):
 class Scripted(Local):
     """Not an engine of anybody: what its runs leave in their folders is written between two looks at them."""
 
+    takes_deferred = False  # it works in this process
+
     def map(self, work, items, hints=None):
         root, settings, *_ = items[0]
         folder = Store(root).folder(Run.parse(settings))
@@ -121,7 +123,7 @@ class Scripted(Local):
         for text in ("0.3", "0.7", "nan", "", "0.1", "0.7"):
             (folder.path / "progress").write_text(text)
             yield None
-        await_value(work(items[0]))  # finished, and its progress is gone, but the engine does not know yet
+        work(items[0])  # finished, and its progress is gone, but the engine does not know yet
         yield None
         yield Outcome(0, None)
 
@@ -147,6 +149,15 @@ def test_one_thread_in_every_worker(monkeypatch):
     seen = [outcome.value for outcome in Local(jobs=1).map(os.getenv, list(ONE_THREAD)) if outcome]
     assert seen == ["1"] * len(ONE_THREAD)
     assert [os.environ[name] for name in ONE_THREAD] == ["7"] * len(ONE_THREAD)
+
+
+def test_every_worker_keeps_memory_as_the_user_says_or_as_we_do(monkeypatch):
+    ours, theirs = KEPT_MEMORY
+    monkeypatch.delenv(ours, raising=False)
+    monkeypatch.setenv(theirs, "4096")
+    found = make_environment()
+    assert (found[ours], found[theirs]) == (KEPT_MEMORY[ours], "4096")
+    assert ours not in os.environ
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from toy import Toy
 
 from prunefield.core import commits
-from prunefield.core.errors import Error, StoreError
+from prunefield.core.errors import Error, RunError, StoreError
 from prunefield.engines import await_value
 from prunefield.engines.local import Local
 from prunefield.lab import execution, writing
 from prunefield.lab.examination import FILES, MARK
 from prunefield.lab.execution import carry_out, execute_run, obtain
+from prunefield.lab.findings import Finished
 from prunefield.lab.folder import RunFolder
 from prunefield.lab.json_files import encode_table
 from prunefield.lab.store import Store
@@ -30,8 +31,9 @@ def begin(store, run):
 
 @pytest.fixture(autouse=True)
 def all_runs_are_short(monkeypatch):
-    """However slow the machine is."""
+    """However slow the machine is; and this process also does other things than runs."""
     monkeypatch.setattr(execution, "SHORT", math.inf)
+    monkeypatch.setattr(execution, "keep_conditions", lambda: None)
 
 
 @pytest.fixture
@@ -124,6 +126,34 @@ def test_a_disk_that_is_full_for_one_run_fails_this_run_with_its_reason(store, m
     monkeypatch.undo()
     assert obtain(store, Toy(seed=1)).digest  # the same again
     assert bad.status == "done"
+
+
+def test_a_result_that_cannot_be_stored_fails_its_run_and_no_other(store, gate):
+    runs = [Toy(seed=0), Toy(seed=1, scale=1e308), Toy(seed=2)]  # the second records a number that is not finite
+    first, bad, last = [begin(store, run) for run in runs]
+    gate.set()
+    assert await_value(last) == await_value(first) == []
+    with pytest.raises(RunError, match=r"not JSON compliant.*runs show"):
+        await_value(bad)
+    folder = store.folder(runs[1])
+    assert folder.status == "failed"
+    assert "Traceback" in folder.table("failure")["traceback"]
+    assert [store.folder(run).problems() for run in (runs[0], runs[2])] == [[], []]
+    with folder.hold(timeout=0):
+        pass  # it is unlocked
+
+
+def test_what_waits_has_tensors_of_its_own(store, gate, monkeypatch, tmp_path):
+    """A run may give away memory that the next one uses again."""
+    computed, copy = [], Finished.copy
+    monkeypatch.setattr(Finished, "copy", lambda finished: (computed.append(finished), copy(finished))[1])
+    found = begin(store, Toy())
+    for tensors in (computed[0].found.tensors, *(record.tensors for record in computed[0].found.records)):
+        for tensor in tensors.values():
+            tensor.zero_()
+    gate.set()
+    await_value(found)
+    assert store.folder(Toy()).read().digest == obtain(tmp_path / "other", Toy()).digest
 
 
 def test_more_results_than_may_wait_make_the_computation_wait(store, monkeypatch):

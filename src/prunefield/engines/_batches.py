@@ -4,7 +4,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-MOST = 64  # pieces that are given together
+MOST = 256  # pieces that are given together
 KEEP = 0.8  # of what was learnt, when another piece has ended: the first ones also load and compile
 
 
@@ -31,9 +31,9 @@ class Supply:
             return math.inf
         return self.estimates[index] * self.measured / self.estimated
 
-    def take(self, room: float, slots: int, *, least: int = 0) -> list[int]:
+    def take(self, room: float, slots: int, *, least: int = 0, most: int = MOST) -> list[int]:
         """The next pieces, `least` at any rate, then as many as take `room` seconds, and at most a share of all."""
-        most, batch = min(MOST, math.ceil(len(self.waiting) / slots)), []
+        most, batch = min(most, math.ceil(len(self.waiting) / slots)), []
         while self.waiting and len(batch) < most:
             room -= self.predict(self.waiting[0])
             if room < 0 and len(batch) >= least:

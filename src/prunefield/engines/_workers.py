@@ -14,11 +14,11 @@ from multiprocessing.reduction import ForkingPickler
 from types import ModuleType
 from typing import Any
 
-from prunefield.engines import ONE_THREAD, Outcome, begin_work
+from prunefield.engines import Outcome, begin_work, make_environment
 
-LATE = 1.0  # seconds after which a process gives back what it has not begun
+LATE = 2.0  # seconds after which a process gives back what it has not begun
 
-Answer = tuple[Outcome, float] | list[int]  # an outcome and its seconds, or what is given back
+Answer = tuple[list[tuple[Outcome, float]], list[int]]  # outcomes and their seconds, and what is given back
 
 
 def is_importable(work: Callable[[Any], Any]) -> bool:
@@ -51,9 +51,9 @@ class Worker:
 
     def receive(self) -> Answer:
         """The next answer; EOFError or OSError if the process has died."""
-        answer = self.pipe.recv()
-        self.given.difference_update(answer if isinstance(answer, list) else [answer[0].index])
-        return answer
+        outcomes, back = self.pipe.recv()
+        self.given.difference_update(back, (outcome.index for outcome, _ in outcomes))
+        return outcomes, back
 
     def end(self) -> str:
         self.process.kill()
@@ -65,7 +65,7 @@ class Worker:
 
 @contextmanager
 def _inherited(work: Callable[[Any], Any]) -> Iterator[None]:
-    """What a new process inherits: one thread for numerical libraries, no Ctrl-C, and no main program.
+    """What a new process inherits: variables such as one thread for libraries, no Ctrl-C, and no main program.
 
     Ctrl-C reaches the whole group; the parent decides what ends, and a child that is still importing would print a
     traceback. The caller's script would run again in each process, so it is hidden unless `work` is defined in it.
@@ -73,8 +73,9 @@ def _inherited(work: Callable[[Any], Any]) -> Iterator[None]:
     main = sys.modules["__main__"]
     if is_importable(work):
         sys.modules["__main__"] = ModuleType("__main__")
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(ONE_THREAD)
+    variables = make_environment()
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     is_main = threading.current_thread() is threading.main_thread()  # other threads may not set signals
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
     try:
@@ -91,10 +92,14 @@ def _serve_items(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     sending = threading.Lock()  # outcomes also come from other threads
+    outcomes: list[tuple[Outcome, float]] = []
 
-    def answer(*found: Any) -> None:
+    def answer(outcome: Outcome, seconds: float, more: bool) -> None:
         with sending:
-            pipe.send(found)
+            outcomes.append((outcome, seconds))
+            if not more:  # a message takes longer than what is in it
+                pipe.send((outcomes, []))
+                outcomes.clear()
 
     pieces, late = deque[tuple[Callable[[Any], Any], int, Any]](), 0.0
     while True:
@@ -110,7 +115,7 @@ def _serve_items(pipe: Connection) -> None:
             deferred.hurry()
         if pieces and time.monotonic() > late:
             with sending:
-                pipe.send([index for _, index, _ in pieces])
+                pipe.send(([], [index for _, index, _ in pieces]))
             pieces.clear()
 
 

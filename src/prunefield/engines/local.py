@@ -12,7 +12,8 @@ from prunefield.engines import Engine, Hints, Notice, Outcome, Retry, count_core
 from prunefield.engines._batches import Supply
 from prunefield.engines._workers import Worker, is_importable
 
-AHEAD = 0.25  # seconds of short runs that a process has before it
+AHEAD = 1.0  # seconds of short runs that a process has before it, those included that it is about to write
+MANY = 128  # of them at most
 ROOM = 50_000  # bytes that a process which is busy can be sent without waiting for it
 
 
@@ -38,22 +39,22 @@ class Local(Engine):
             while supply.waiting or busy:
                 while supply.waiting and len(busy) < self.jobs:
                     worker = idle.pop() if idle else _take_spare(work) or Worker(work)
-                    worker.give(work, [(index, items[index]) for index in supply.take(AHEAD, 2 * self.jobs, least=1)])
+                    batch = supply.take(AHEAD, 2 * self.jobs, least=1, most=MANY)
+                    worker.give(work, [(index, items[index]) for index in batch])
                     busy[worker.pipe] = worker
                 ready = [pipe for pipe in wait(list(busy), timeout=0.2) if isinstance(pipe, Connection)]
                 for pipe in ready:
                     worker = busy[pipe]
                     try:
-                        answer = worker.receive()
+                        outcomes, back = worker.receive()
                     except (EOFError, OSError):
                         del busy[pipe]
                         yield self._replace(worker, supply, deaths)
                         continue
-                    if isinstance(answer, list):
-                        supply.give_back(answer)
-                    else:
-                        supply.learn(answer[0].index, answer[1])
-                        yield answer[0]
+                    supply.give_back(back)
+                    for outcome, seconds in outcomes:
+                        supply.learn(outcome.index, seconds)
+                        yield outcome
                     self._give_more(worker, supply, work, items)
                     if not worker.given:
                         idle.append(busy.pop(pipe))
@@ -68,9 +69,10 @@ class Local(Engine):
     def _give_more(self, worker: Worker, supply: Supply, work: Callable[[Any], Any], items: Sequence[Any]) -> None:
         """Short pieces before a process asks for them, so that it does not wait for this one."""
         room = AHEAD - sum(map(supply.predict, worker.given))
-        batch = supply.take(room, 2 * self.jobs) if room > AHEAD / 2 else []
-        if batch and not worker.give(work, [(index, items[index]) for index in batch], most=ROOM):
-            supply.give_back(batch, alone=True)
+        batch = supply.take(room, 2 * self.jobs, most=MANY - len(worker.given)) if room > AHEAD / 2 else []
+        while batch and not worker.give(work, [(index, items[index]) for index in batch], most=ROOM):
+            batch, rest = batch[: len(batch) // 2], batch[len(batch) // 2 :]
+            supply.give_back(rest, alone=not batch)
 
     def _replace(self, worker: Worker, supply: Supply, deaths: Counter[int]) -> Outcome | Retry | Notice:
         """What to say of a process that has died; its pieces may be repeated."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from prunefield.core.errors import RunError, UsageError
-from prunefield.engines import ONE_THREAD, Engine, Hints, Notice, Outcome, Retry, begin_work, count_cores
+from prunefield.engines import Engine, Hints, Notice, Outcome, Retry, begin_work, count_cores, make_environment
 from prunefield.engines._batches import Supply
 
 DEATHS = {
@@ -25,7 +25,7 @@ DEATHS = {
 
 OWN = ("CPU", "GPU", "memory", "object_store_memory")  # resources that Ray gives in other ways
 LEAST = 0.0001  # of a resource that Ray can share
-BATCH = 1.0  # estimated seconds of small runs that are one task of Ray, which takes milliseconds to start
+BATCH = 2.5  # estimated seconds of small runs that are one task of Ray; at its end it waits for the disk
 
 
 def _check_amount(amount: float) -> float:
@@ -93,7 +93,8 @@ class Ray(Engine):
         here = {"address": "local", "num_cpus": self.jobs or count_cores(), "include_dashboard": False}
         start: dict[str, Any] = here if self.address is None else {"address": self.address}
         try:
-            ray.init(runtime_env={"env_vars": ONE_THREAD}, log_to_driver=False, logging_level=logging.ERROR, **start)
+            environment = {"env_vars": make_environment()}
+            ray.init(runtime_env=environment, log_to_driver=False, logging_level=logging.ERROR, **start)
         except Exception as error:  # of many classes, a bare Exception when a busy machine starts it too slowly
             raise RunError(_explain_refusal(self.address, error)) from None
         hints = hints or Hints()
@@ -111,12 +112,13 @@ class Ray(Engine):
             while supply.waiting or batch_of:
                 cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
                 slots = min(self.jobs or cores, cores)
-                # More than one for each core, so that none waits for this process, and a cluster that can grows.
-                most = math.inf if self.jobs is None else self.jobs
+                # More than one for each core, so that none waits for this process, and a cluster that can grows; one
+                # that was started here has no more cores than `jobs`.
+                most = math.inf if self.jobs is None or self.is_here else self.jobs
                 while supply.waiting and len(batch_of) < min(most, 3 * slots):
                     batch = supply.take(BATCH, 4 * slots, least=1)
                     pieces = [(index, items[index]) for index in batch]
-                    batch_of[remote.remote(work, pieces, 3 * BATCH)] = batch
+                    batch_of[remote.remote(work, pieces, 2 * BATCH)] = batch
                 ready, _ = ray.wait(list(batch_of), num_returns=1, timeout=0.2)
                 for reference in ready:
                     batch = batch_of.pop(reference)
@@ -169,7 +171,7 @@ def attempt_batch(
     for index, item in pieces:
         if begun and time.monotonic() > deadline:
             break
-        deferred = begin_work(work, index, item, lambda *answer: answers.put(answer))
+        deferred = begin_work(work, index, item, lambda outcome, spent, _: answers.put((outcome, spent)))
         begun += 1
     if deferred is not None:
         deferred.hurry()

@@ -1,9 +1,10 @@
 """The conditions under which every run computes, wherever it is executed: its bits must not depend on the caller."""
 
+import atexit
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache, lru_cache
 from typing import Any
 
@@ -12,6 +13,7 @@ from threadpoolctl import LibController, ThreadpoolController
 
 from prunefield.core.errors import UsageError
 
+AUTOCAST = ("cpu", "cuda", "mps", "xpu")  # devices on which torch may compute in lower precision
 _lock = threading.Lock()
 _inside = 0  # how many runs of this process are under way, in threads of the caller or nested in each other
 _process = ExitStack()  # gives the process its own settings back
@@ -35,22 +37,45 @@ def fixed_conditions() -> Iterator[None]:
     that begins changes them, and the last one that ends restores them. The others belong to the caller's thread.
     """
     global _inside
-    with ExitStack() as thread:
-        with _lock:
-            if _inside == 0:
-                _remember()
-            _inside += 1
-            thread.enter_context(_limit("openmp"))
-            torch.set_num_threads(1)
-            torch.set_default_dtype(torch.float32)
-            _set_precision("highest", ["ieee"] * len(_find_knobs()))
-        thread.callback(_leave)
-        for device in filter(torch.is_autocast_enabled, ("cpu", "cuda", "mps", "xpu")):
-            thread.enter_context(torch.autocast(device, enabled=False))
-        if torch.get_default_device().type != "cpu":  # only then: it makes every call of torch slower
-            thread.enter_context(torch.device("cpu"))
-        with torch.inference_mode(False), torch.enable_grad():
+    with _lock:
+        if _inside == 0:
+            _remember()
+        _inside += 1
+        blas, own = _limit("blas"), _limit("openmp")  # the first are numpy's and scipy's own libraries
+        if _inside == 1:
+            _process.callback(_restore, blas)
+        torch.set_num_threads(1)
+        torch.set_default_dtype(torch.float32)
+        _set_precision("highest", ["ieee"] * len(_find_knobs()))
+    try:
+        with _without_surroundings(), torch.inference_mode(False), torch.enable_grad():
             yield
+    finally:
+        _restore(own)
+        _leave()
+
+
+@cache
+def keep_conditions() -> None:
+    """The same until this process ends, for one that only executes runs: then each of them finds little to change."""
+    kept = ExitStack()
+    kept.enter_context(fixed_conditions())
+    atexit.register(kept.close)
+
+
+def _without_surroundings() -> AbstractContextManager[Any]:
+    """Ends contexts of the caller that change what torch computes, or where."""
+    found: list[AbstractContextManager[Any]] = [
+        torch.autocast(device, enabled=False) for device in AUTOCAST if torch.is_autocast_enabled(device)
+    ]
+    if torch.empty(0).device.type != "cpu":  # only then: it makes every call of torch slower
+        found.append(torch.device("cpu"))
+    if not found:
+        return nullcontext()
+    with ExitStack() as stack:
+        for context in found:
+            stack.enter_context(context)
+        return stack.pop_all()
 
 
 def _leave() -> None:
@@ -70,23 +95,23 @@ def _remember() -> None:
     _process.callback(_set_precision, precision, [knob.fp32_precision for knob in _find_knobs()])
     _process.callback(torch.set_default_dtype, torch.get_default_dtype())
     _process.callback(torch.set_num_threads, torch.get_num_threads())
-    _process.enter_context(_limit("blas"))  # numpy's and scipy's own libraries
 
 
-@contextmanager
-def _limit(user_api: str) -> Iterator[None]:
-    """One thread for libraries of one sort only: `threadpool_limits` would restore those of the others too.
+def _limit(user_api: str) -> list[tuple[LibController, int]]:
+    """One thread for libraries of one sort only, and what they had: `threadpool_limits` would restore the others too.
 
     It would also ask each library for its version and more, which takes a short run longer than all else here.
     """
-    before = [(pool, pool.get_num_threads()) for pool in _find_pools(len(sys.modules))[user_api]]
-    for pool, _ in before:
-        pool.set_num_threads(1)
-    try:
-        yield
-    finally:
-        for pool, number in before:
-            pool.set_num_threads(number)
+    before = [(pool, pool.get_num_threads() or 1) for pool in _find_pools(len(sys.modules))[user_api]]
+    for pool, number in before:
+        if number != 1:
+            pool.set_num_threads(1)
+    return before
+
+
+def _restore(before: Sequence[tuple[LibController, int]]) -> None:
+    for pool, number in before:
+        pool.set_num_threads(number)
 
 
 @lru_cache(maxsize=1)

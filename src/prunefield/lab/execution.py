@@ -1,33 +1,26 @@
 """From settings to results: executes a run, resumes it, and carries many of them over an engine."""
 
 import math
-import platform
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
-from dataclasses import replace
-from functools import cache, lru_cache
-from importlib.metadata import version
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import torch
 
-import prunefield
-from prunefield.core.errors import Error, RunError
-from prunefield.core.files import store_option
-from prunefield.core.processor import name_processor
-from prunefield.engines import Engine, Hints, Notice, Retry, await_value
+from prunefield.engines import Engine, Hints, Notice, Retry
 from prunefield.lab.bars import Progress
-from prunefield.lab.conditions import fixed_conditions
+from prunefield.lab.conditions import fixed_conditions, keep_conditions
 from prunefield.lab.estimates import estimate_seconds
+from prunefield.lab.findings import Finished, fail_run
 from prunefield.lab.folder import SAFE_POINTS, RunFolder
 from prunefield.lab.journals import RunLog, log_stored, place_logger
+from prunefield.lab.packing import SafePoint
 from prunefield.lab.store import Store, open_store
-from prunefield.lab.writing import BeingWritten, Finished, await_written, write_behind
+from prunefield.lab.writing import BeingWritten, await_written, write_behind
 from prunefield.loggers import Logger
 from prunefield.runs import Result, Run, State
 
@@ -59,46 +52,50 @@ def obtain(
 
 
 def _complete(
-    store: Store, run: Run, device: str, report: Callable[[str], None], logger: Logger | None = None
+    store: Store, run: Run, device: str, report: Callable[[str], None] | None, logger: Logger | None = None
 ) -> list[str]:
     """Executes a run and what it needs, unless they are stored; returns why they could not be logged, if so.
 
     No result is read here, because each is read where it is used.
     """
     found = _compute(store, run, device, report, logger)
-    if not isinstance(found, Finished):
-        return found
-    with found.held:
-        found.write()
-    return found.problems
+    return found.write() if isinstance(found, Finished) else found
 
 
 def _compute(
-    store: Store, run: Run, device: str, report: Callable[[str], None], logger: Logger | None
+    store: Store, run: Run, device: str, report: Callable[[str], None] | None, logger: Logger | None
 ) -> Finished | list[str]:
-    """Executes a run and what it needs, and does not write what it found; for a stored run, the same as `_complete`."""
+    """Executes a run and what it needs, and does not write what it found; for a stored run, the same as `_complete`.
+
+    What it found has the lock of its folder until it is written.
+    """
     folder = store.folder(run)
-    await_written(folder.path)
+    await_written(folder.place)
     if folder.is_done:
         folder.tidy()  # after a process that was killed in its last moment
         return log_stored(logger, run, folder)
     run.require()
     problems = [problem for need in run.needs() for problem in _complete(store, need, device, report, logger)]
-    with ExitStack() as held:
-        held.enter_context(folder.hold())
+    found = None
+    folder.take_lock()
+    try:
         if folder.is_done:
             return problems
         with fixed_conditions():
             found = _execute(store, run, folder, device, logger)
-        for warning in folder.warnings():
-            report(warning)
-        return replace(found, problems=problems + found.problems, held=held.pop_all())
+        if report is not None:
+            for warning in folder.warnings():
+                report(warning)
+        found.problems[:0] = problems
+        return found
+    finally:
+        if found is None:
+            folder.lock.release()
 
 
 def _execute(store: Store, run: Run, folder: RunFolder, device: str, logger: Logger | None) -> Finished:
     """Executes a run to its end, but does not write what it found."""
-    folder.begin(run)
-    values, tensors, records = folder.saved()
+    values, tensors, records = SafePoint({}, {}, []) if folder.begin(run) else folder.saved()
     state = State(values, tensors, read=lambda need: obtain(store, need, device=device), device=device)
     log = RunLog(logger, run, [record.values for record in records])
     pace, started = Pace(), time.perf_counter()
@@ -115,18 +112,13 @@ def _execute(store: Store, run: Run, folder: RunFolder, device: str, logger: Log
             if pace.is_due(now):
                 folder.save(state, records)
                 pace.spent(now, time.perf_counter())
-        contents = folder.pack(run, state, records, _made(device, time.perf_counter() - started))
-    except Error as error:
-        folder.fail(str(error), traceback.format_exc(), records)
-        raise
+        found = SafePoint(state.values, state.snapshot(), records)
     except Exception as error:
-        message = f"{type(error).__name__}: {error}".splitlines()[0]
-        folder.fail(message, traceback.format_exc(), records)
-        command = f"prunefield runs show {folder.name}{store_option(store.root)}"
-        raise RunError(f"{message} (`{command}` has the traceback)") from error
+        fail_run(folder, error, records)
     finally:
         log.close()
-    return Finished(folder, contents, records, log.problems)
+    made = {"device": device, "threads": torch.get_num_threads(), "seconds": round(time.perf_counter() - started, 3)}
+    return Finished(run, folder, found, made, log.problems)
 
 
 class Pace:
@@ -245,49 +237,30 @@ def order_by_length(runs: Iterable[Run], depth: Mapping[Run, int], seconds: Mapp
 
 
 def execute_run(item: tuple[str, dict, str, dict | None]) -> list[str] | BeingWritten:
-    """Executes one run of a store in whatever process this is; returns why it could not be logged, if so.
+    """Executes one run of a store, in a process that does nothing else; returns why it could not be logged, if so.
 
     What a short run has found is written while the process computes something else; then that is deferred.
     """
-    root, settings, device, log = item
-    logger, begin = None if log is None else Logger.parse(log), time.perf_counter()
-    found = _compute(
-        _open_again(root), Run.parse(settings), device, lambda warning: None, logger
-    )  # `carry_out` reports it
+    keep_conditions()
+    begin, found = time.perf_counter(), _compute_item(item)
     if not isinstance(found, Finished):
         return found
-    if time.perf_counter() - begin < SHORT:
-        return write_behind(found)
-    with found.held:
-        found.write()
-    return found.problems
+    return write_behind(found.copy()) if time.perf_counter() - begin < SHORT else found.write()
 
 
 def execute_at_once(item: tuple[str, dict, str, dict | None]) -> list[str]:
-    """The same for engines that do not wait for what is deferred: it returns when the result is written."""
-    return await_value(execute_run(item))
+    """The same in whatever process this is, for engines that wait for nothing deferred: the result is written."""
+    found = _compute_item(item)
+    return found.write() if isinstance(found, Finished) else found
+
+
+def _compute_item(item: tuple[str, dict, str, dict | None]) -> Finished | list[str]:
+    root, settings, device, log = item
+    logger = None if log is None else Logger.parse(log)
+    return _compute(_open_again(root), Run.parse(settings), device, None, logger)  # `carry_out` reports what is damaged
 
 
 @lru_cache(maxsize=8)
 def _open_again(root: str) -> Store:
     """A store that the process has opened before, for the run before this one."""
     return Store(root)
-
-
-def _made(device: str, seconds: float) -> dict[str, object]:
-    return {
-        **_versions(),
-        "machine": platform.machine(),
-        "processor": name_processor(),
-        "system": platform.system(),
-        "device": device,
-        "threads": torch.get_num_threads(),
-        "seconds": round(seconds, 3),
-        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
-
-
-@cache
-def _versions() -> dict[str, str]:
-    libraries = {name: version(name) for name in ("torch", "numpy", "scipy", "safetensors", "pydantic")}
-    return {"prunefield": prunefield.__version__, "python": platform.python_version(), **libraries}

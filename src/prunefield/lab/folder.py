@@ -41,7 +41,12 @@ class RunFolder:
 
     @cached_property
     def path(self) -> Path:
-        return self.root / "runs" / self.name
+        return Path(self.place)
+
+    @property
+    def place(self) -> str:
+        """The path as a text: lists and sweeps of many runs have no time for `pathlib`."""
+        return f"{self.root}/runs/{self.name}"
 
     @property
     def kind(self) -> str:
@@ -53,16 +58,24 @@ class RunFolder:
 
     @property
     def is_done(self) -> bool:
-        return os.path.exists(f"{self.root}/runs/{self.name}/done.json")
+        return os.path.exists(f"{self.place}/done.json")
 
     @cached_property
     def lock(self) -> Lock:
         """Held by the process that executes or removes the run; the system releases it when the process dies."""
-        return Lock(str(self.lock_path))
+        return Lock(f"{self.root}/locks/{self.name}")
 
     @contextmanager
     def hold(self, *, timeout: float = -1) -> Iterator[None]:
         """Holds the lock, for which this waits indefinitely unless there is a `timeout` in seconds."""
+        self.take_lock(timeout)
+        try:
+            yield
+        finally:
+            self.lock.release()
+
+    def take_lock(self, timeout: float = -1) -> None:
+        """The same until somebody releases it."""
         try:
             try:
                 self.lock.acquire(timeout)
@@ -71,24 +84,33 @@ class RunFolder:
                 self.lock.acquire(timeout)
         except OSError as error:
             raise cannot("lock", self.lock_path, error) from None
-        try:
-            yield
-        finally:
-            self.lock.release()
 
     # -- what a run that is under way leaves behind -------------------------------------------------------------
 
-    def begin(self, run: "Run") -> None:
-        """Makes the folder and writes the settings: not yet safe from a power cut, after which it begins again."""
-        make_folder(self.path.parent)
+    def begin(self, run: "Run") -> bool:
+        """Makes the folder and writes the settings: not yet safe from a power cut, after which it begins again.
+
+        Returns whether there was no folder before, and so no safe point.
+        """
         try:
-            try:
-                os.mkdir(self.path)
-            except FileExistsError:  # it was begun before
+            is_new = self._make()
+            if not is_new:
                 self._clear("failure.json", "failure.safetensors")
-            write_unsynced(str(self.path), "settings.json", encode_table(run.settings()))
+            write_unsynced(self.place, "settings.json", encode_table(run.settings()))
         except OSError as error:
             raise cannot("write", self.path, error) from None
+        return is_new
+
+    def _make(self) -> bool:
+        """Makes the folder, unless it was begun before."""
+        try:
+            os.mkdir(self.place)
+        except FileExistsError:
+            return False
+        except FileNotFoundError:  # it is the first of the store
+            make_folder(self.path.parent)
+            return self._make()
+        return True
 
     def save(self, state: "State", records: "list[Record]") -> None:
         """Writes a safe point: one file, so that state and records always belong together. The last one is kept."""
@@ -141,15 +163,15 @@ class RunFolder:
             for name in self._set_aside()
         ]
 
-    def pack(self, run: "Run", state: "State", records: "list[Record]", made: Mapping[str, Any]) -> dict[str, bytes]:
-        """The files of a finished run, for `write_finished`."""
+    def pack(self, run: "Run", found: "SafePoint", made: Mapping[str, Any]) -> dict[str, bytes]:
+        """The files of a finished run with what it found, for `write_finished`."""
         from prunefield.lab.packing import dump_values, name_tensors, pack_tensors
 
         files = {
             "settings.json": encode_table(run.settings()),
-            "records.json": encode_table([record.values for record in records]),
-            "tensors.safetensors": pack_tensors(name_tensors(records), {}),
-            "state.safetensors": pack_tensors(state.snapshot(), {"values": dump_values(state.values)}),
+            "records.json": encode_table([record.values for record in found.records]),
+            "tensors.safetensors": pack_tensors(name_tensors(found.records), {}),
+            "state.safetensors": pack_tensors(found.tensors, {"values": dump_values(found.values)}),
             "made.json": encode_table({**made, "set_aside": self._set_aside()}),
         }
         sums = {name: checksum(data) for name, data in files.items()}
@@ -195,12 +217,11 @@ class RunFolder:
         return 1.0 if self.is_done else found if 0 <= found <= 1 else 0.0
 
     def _set_aside(self) -> list[str]:
-        place = f"{self.root}/runs/{self.name}/damaged-"
-        return [f"damaged-{name}" for name in SAFE_POINTS if os.path.exists(place + name)]
+        return [f"damaged-{name}" for name in SAFE_POINTS if os.path.exists(f"{self.place}/damaged-{name}")]
 
     def _clear(self, *names: str) -> None:
         """Removes files, and those which a process that was killed had not finished writing."""
-        for name in os.listdir(self.path):
+        for name in os.listdir(self.place):
             if name in names or is_part(name):
                 (self.path / name).unlink(missing_ok=True)
 
@@ -229,7 +250,7 @@ class RunFolder:
 
     def table(self, name: str) -> dict[str, Any]:
         """`settings`, `made`, `done` or `failure`; empty where there is none."""
-        return read_table(f"{self.root}/runs/{self.name}/{name}.json", default={})
+        return read_table(f"{self.place}/{name}.json", default={})
 
     @property
     def remedy(self) -> str:
@@ -248,7 +269,7 @@ class RunFolder:
     def status(self) -> Literal["done", "running", "stopped", "failed", "foreign"]:
         """How far it is, as far as the names of its files tell: whether they are whole is for `problems` to find."""
         try:
-            names = os.listdir(f"{self.root}/runs/{self.name}")  # lists of many runs have no time for `pathlib`
+            names = os.listdir(self.place)
         except OSError:
             names = []
         if "done.json" in names:

@@ -2,6 +2,8 @@
 
 import json
 import math
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from prunefield.core.errors import StoreError
 from prunefield.core.files import read_regular
 
 _encode = make_encoder(allow_nan=False, ensure_ascii=False)
+PLAIN = (str, int, float, type(None))
 
 
 def encode_table(value: Any) -> bytes:
@@ -23,6 +26,8 @@ def encode_table(value: Any) -> bytes:
 def _indent(value: Any, line: str) -> str:
     inner = line + " "
     if isinstance(value, dict) and value and all(type(key) is str for key in value):
+        if all(isinstance(item, PLAIN) or _is_empty(item) for item in value.values()):
+            return "{" + inner + _make_flat(inner)(value)[1:-1] + line + "}"
         rows = [f"{_encode(key)}: {_indent(item, inner)}" for key, item in value.items()]
         return "{" + inner + f",{inner}".join(rows) + line + "}"
     if isinstance(value, list | tuple) and value:
@@ -31,6 +36,16 @@ def _indent(value: Any, line: str) -> str:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, indent=1)
         return text.replace("\n", line)
     return _encode(value)
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, list | tuple | dict) and not value
+
+
+@lru_cache(maxsize=32)
+def _make_flat(inner: str) -> Callable[[Any], str]:
+    """An encoder of tables without tables inside, an entry in a line: one call for all entries."""
+    return make_encoder(allow_nan=False, ensure_ascii=False, separators=(f",{inner}", ": "))
 
 
 def _parse_number(text: str) -> float:

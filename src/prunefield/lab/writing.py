@@ -6,44 +6,16 @@ written together, each is written by itself, so that only the run that does not 
 
 import os
 import threading
-import traceback
-from collections.abc import Mapping
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
 
 from prunefield.core.commits import can_sync_at_once, write_folders
-from prunefield.core.errors import Error
 from prunefield.engines import Deferred
 from prunefield.lab.examination import MARK
-from prunefield.lab.folder import RunFolder
-from prunefield.runs import Record
+from prunefield.lab.findings import Finished
 
 RUNS, BYTES = 64, 100_000_000  # that wait at most; whoever has another one waits, too
-TOGETHER, GATHER = 16, 0.2  # runs that are written at once, or seconds for which the first of them waits for others
-
-
-@dataclass
-class Finished:
-    """What a run has found, not yet written. `held` has the lock of its folder."""
-
-    folder: RunFolder
-    contents: Mapping[str, bytes]
-    records: list[Record]
-    problems: list[str]  # why it could not be logged, if so
-    held: ExitStack = field(default_factory=ExitStack)
-
-    def write(self) -> None:
-        """Writes it here and now; if that fails, the folder says why, and so does the error."""
-        try:
-            self.folder.write_finished(self.contents)
-        except Error as error:
-            self.folder.fail(str(error), traceback.format_exc(), self.records)
-            raise
-
-    def count_bytes(self) -> int:
-        return sum(map(len, self.contents.values()))
+TOGETHER, GATHER = 32, 0.4  # runs that are written at once, or seconds for which the first of them waits for others
 
 
 class BeingWritten(Deferred):
@@ -62,15 +34,15 @@ def write_behind(finished: Finished) -> BeingWritten:
     return _start_writer(os.getpid()).put(finished)
 
 
-def await_written(path: Path) -> None:
+def await_written(place: str) -> None:
     """Waits for a result that this process is about to write; whoever asks for its lock would do so less promptly."""
-    _start_writer(os.getpid()).wait(path)
+    _start_writer(os.getpid()).wait(place)
 
 
 class _Writer:
     def __init__(self) -> None:
         self.waiting: list[tuple[Finished, BeingWritten]] = []
-        self.futures: dict[Path, BeingWritten] = {}  # those that are being written, too
+        self.futures: dict[str, BeingWritten] = {}  # those that are being written, too
         self.size = 0  # of all these, in bytes
         self.is_urgent = False  # somebody waits for one of them
         self.changed = threading.Condition()
@@ -84,7 +56,7 @@ class _Writer:
                 self.thread.start()
             self.changed.wait_for(lambda: len(self.futures) < RUNS and self.size < BYTES)
             self.waiting.append((finished, future))
-            self.futures[finished.folder.path] = future
+            self.futures[finished.folder.place] = future
             self.size += finished.count_bytes()
             if len(self.waiting) in (1, TOGETHER):
                 self.changed.notify_all()
@@ -95,8 +67,8 @@ class _Writer:
             self.is_urgent = True
             self.changed.notify_all()
 
-    def wait(self, path: Path) -> None:
-        if (future := self.futures.get(path)) is not None:
+    def wait(self, place: str) -> None:
+        if (future := self.futures.get(place)) is not None:
             self.hurry()
             future.exception()  # waits; whoever asked for this run gets the error
 
@@ -109,10 +81,11 @@ class _Writer:
             errors = _write_all([finished for finished, _ in group])
             with self.changed:
                 for finished, _ in group:
-                    del self.futures[finished.folder.path]
+                    del self.futures[finished.folder.place]
                     self.size -= finished.count_bytes()
                 self.changed.notify_all()
             for (finished, future), error in zip(group, errors, strict=True):
+                future.more = future is not group[-1][1]
                 future.set_result(finished.problems) if error is None else future.set_exception(error)
 
 
@@ -121,25 +94,28 @@ def _write_all(group: list[Finished]) -> list[BaseException | None]:
     is_written = can_sync_at_once() and _write_group(group)
     errors: list[BaseException | None] = []
     for finished in group:
-        with finished.held:
-            try:
-                finished.folder.tidy() if is_written else finished.write()
-                errors.append(None)
-            except BaseException as error:  # of any kind: somebody waits for the future
-                errors.append(error)
+        try:
+            finished.folder.lock.release() if is_written else finished.write()
+            errors.append(None)
+        except BaseException as error:  # of any kind: somebody waits for the future
+            errors.append(error)
     return errors
 
 
 def _write_group(group: list[Finished]) -> bool:
-    """Writes all of a group but the settings, which are as `begin` has written them and become safe with the rest."""
-    with suppress(OSError):
-        write_folders({str(finished.folder.path): _leave_out_settings(finished) for finished in group}, MARK)
+    """Writes all of a group but the settings, which are as `begin` has written them and become safe with the rest.
+
+    If that fails, for whatever reason, each is to be written by itself: then it is known which is to blame.
+    """
+    with suppress(Exception):
+        folders = {finished.folder.place: finished.pack() for finished in group}
+        for contents in folders.values():
+            del contents["settings.json"]
+        write_folders(folders, MARK)
+        for finished in group:
+            finished.folder.tidy()
         return True
     return False
-
-
-def _leave_out_settings(finished: Finished) -> dict[str, bytes]:
-    return {name: data for name, data in finished.contents.items() if name != "settings.json"}
 
 
 @lru_cache(maxsize=1)
