@@ -10,7 +10,7 @@ from prunefield.runs.components import Components
 from prunefield.runs.imp import Imp
 
 
-class Part(NamedTuple):
+class NetPart(NamedTuple):
     """A net and what belongs to it: the clones of its data and the components, but not a clone of full rank, which
     only one claim needs.
     """
@@ -20,11 +20,11 @@ class Part(NamedTuple):
     is_full_clone: bool = False
 
 
-def find_part(run: Run) -> Part:
+def find_part(run: Run) -> NetPart:
     """What a run belongs to, which prunes a net or measures one."""
     net = getattr(run, "of", run)
     assert isinstance(net, Imp | Components)
-    return Part(data_of(net.task), net.seed, inputs_of(net.task) == "full clone")
+    return NetPart(data_of(net.task), net.seed, inputs_of(net.task) == "full clone")
 
 
 class NetItem(Item):
@@ -35,4 +35,4 @@ class NetItem(Item):
             return super().choose_runs(planned, done, scale)
         unfinished = {find_part(run) for run in set(planned) - set(done)}
         parts = {run: find_part(run) for run in done}
-        return [run for run, part in parts.items() if not unfinished & {part, Part(part.data, 0)}] or None
+        return [run for run, part in parts.items() if not unfinished & {part, NetPart(part.data, 0)}] or None
