@@ -11,6 +11,7 @@ from prunefield.lab.execution import obtain, order_runs
 from prunefield.lab.store import Store
 from prunefield.papers import SCALES, Item
 from prunefield.report import kept, page, publishing
+from prunefield.report.item_files import stamp_finding
 from prunefield.report.kept import list_unkept, locate_kept, read_kept_runs
 from prunefield.report.ledger import Finding, find_items, read_finding
 from prunefield.report.page.gaps import collect_findings
@@ -89,13 +90,8 @@ def test_the_page_shows_what_follows_from_kept_values(item, smoke, tmp_path, cap
     assert (answer["missing"], answer["problems"]) == ([], {})
 
 
-def test_an_item_whose_figure_needs_tensors_keeps_its_claims(item, smoke, tmp_path, monkeypatch):
+def test_a_page_of_kept_values_alone_has_its_items(item, smoke, tmp_path, monkeypatch):
     publish(smoke, [item], "smoke")
-
-    def draw(*_):
-        raise KeyError("mask")
-
-    monkeypatch.setattr(type(item), "draw", draw)
     empty, packed = Store(tmp_path / "nothing computed"), []
     monkeypatch.setattr(page, "pack_island", lambda document: packed.append(document) or "")
     page.render_page(collect_findings(empty, [item], published=True).findings, empty)
@@ -103,11 +99,14 @@ def test_an_item_whose_figure_needs_tensors_keeps_its_claims(item, smoke, tmp_pa
     (shown,) = index["items"]
     assert (index["problems"], shown["kept"], shown["published"]) == ({}, shown["runs"], "kept")
     assert len(shown["claims"]) == len(item.claims)
-    assert "published values have none" in packed[0]["undrawn"]
-    assert f"--scale smoke --store '{empty.root}'" in packed[0]["undrawn"]
-    assert "published values have none" in write_item((str(empty.root), NAME, "smoke", True))["undrawn"]
-    page.render_page([read_finding(smoke, item, "smoke")], smoke)
-    assert packed[-1]["problems"] == {NAME: "KeyError: 'mask'"}
+
+
+def test_a_figure_of_kept_values_is_drawn_again_once_its_runs_are_stored(item, smoke, tmp_path):
+    publish(smoke, [item], "smoke")
+    finding = find_with_kept(Store(tmp_path / "nothing computed"), item, "smoke")
+    stored = read_finding(smoke, item, "smoke")
+    assert finding.digest == stored.digest
+    assert stamp_finding(finding) != stamp_finding(stored)
 
 
 def test_tables_and_figures_are_there_without_runs_in_the_store(item, smoke, tmp_path):
@@ -117,8 +116,6 @@ def test_tables_and_figures_are_there_without_runs_in_the_store(item, smoke, tmp
     found.entries[NAME]["claims"].extend(claims)
     assert found.tables[NAME].equals(read_finding(smoke, item, "smoke").table)
     assert list(found.figures) == [NAME]
-    undrawn = Reproduction(found.store, {NAME: {"files": [], "claims": claims}}, with_kept=True)
-    assert (list(undrawn.tables), list(undrawn.figures)) == ([NAME], [])
 
 
 def test_the_store_counts_where_its_scale_is_as_large(item, smoke, monkeypatch):
@@ -169,13 +166,15 @@ def test_a_damaged_file_gets_one_line(item, smoke, tmp_path, damage):
 
 
 @pytest.mark.parametrize("name", [kind for kind in modules("papers") if Item.parse(kind).from_values])
-def test_its_table_needs_no_tensors(name, smoke):
+def test_its_table_and_figure_need_no_tensors(name, smoke):
     """What `from_values` of an item promises."""
     (item,) = find_items([name])
     finding = read_finding(smoke, item, "smoke")
     assert finding is not None
     bare = {run: Result([Record(r.values) for r in result.records]) for run, result in finding.results.items()}
-    assert Finding(item, "smoke", bare).table.equals(finding.table)
+    without = Finding(item, "smoke", bare)
+    assert without.table.equals(finding.table)
+    assert without.draw().axes
 
 
 @pytest.mark.parametrize(("paper", "scale"), SHIPPED)

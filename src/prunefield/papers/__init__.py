@@ -153,9 +153,7 @@ class Item(Plugin):
     size: ClassVar[tuple[float, float]] = (7.0, 5.0)  # of the figure, in inches
     open_choices: ClassVar[tuple[str, ...]] = ()  # what the paper leaves open and what was chosen, one line each
     scales: ClassVar[tuple[Scale, ...]] = ("smoke", "laptop", "paper")  # at which it has settings of its own
-    from_values: ClassVar[bool] = (
-        False  # its table needs no tensors, so that kept values of runs are enough to judge it
-    )
+    from_values: ClassVar[bool] = False  # kept values of runs are enough to judge and to draw it: it needs no tensors
     claims: ClassVar[tuple[Claim, ...]]
 
     @classmethod

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from typing import Any, TypeVar
 
+from matplotlib.axes import Axes
 from numpy import logical_and, ndarray
 from pandas import DataFrame, Series, concat
 
@@ -12,7 +13,7 @@ from prunefield.runs import Result, Run
 
 __all__ = [
     "BLACK", "BLUE", "GREEN", "GREY", "ORANGE", "PALETTE", "PURPLE", "SEQUENCE", "SKY", "VERMILION",
-    "Frame", "Row", "gather", "numbers", "replace_rows", "rows",
+    "Frame", "Row", "explain_no_tensors", "gather", "has_tensors", "numbers", "replace_rows", "rows",
 ]  # fmt: skip
 R = TypeVar("R", bound=Run)
 Row = dict[str, Any]
@@ -24,6 +25,17 @@ def gather(
 ) -> Frame:
     """One table of the rows that `make` gives for every finished run of the kinds `on`, in the order of the runs."""
     return DataFrame([row for run, result in results.items() if isinstance(run, on) for row in make(run, result)])
+
+
+def has_tensors(result: Result) -> bool:
+    """Whether a result has its masks and weights; kept values of published runs have none."""
+    return any(record.tensors for record in result.records)
+
+
+def explain_no_tensors(axes: Axes, what: str) -> None:
+    """Leaves a panel empty, with a line that says why."""
+    axes.text(0.5, 0.5, f"{what}: not among the published values", color=GREY, ha="center", va="center", wrap=True)
+    axes.set_axis_off()
 
 
 def rows(table: Frame, **equal: object) -> Frame:

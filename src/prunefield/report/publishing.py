@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from prunefield.core.errors import StoreError
-from prunefield.core.files import make_folder, store_option, write_whole
+from prunefield.core.files import make_folder, write_whole
 from prunefield.lab.execution import order_runs
 from prunefield.lab.store import Store
 from prunefield.papers import SCALES, Item, Scale, Status
@@ -203,12 +203,6 @@ def describe_makers(store: Store, finding: Finding) -> list[dict[str, Any]]:
     kept = read_kept_runs(_paper_of(finding.name), finding.item.own_scale(finding.scale))
     shipped = {name: {**run.versions, "seconds": run.seconds} for name, run in kept.items()}
     return [folder.table("made") if folder.is_done else shipped[folder.name] for folder in folders]
-
-
-def explain_undrawn(finding: Finding, store: Store) -> str:
-    """Why an item that was judged from published values has no figure."""
-    command = f"prunefield reproduce {finding.name} --scale {finding.scale}{store_option(store.root)}"
-    return f"its figure shows masks or weights, and published values have none; to compute them, run: {command}"
 
 
 def _judge(item: Item, scale: Scale, results: Mapping[Run, Result | None]) -> Finding | None:

@@ -24,7 +24,7 @@ from prunefield.papers import Item, Scale
 from prunefield.report.item_files import write_item_files
 from prunefield.report.kept import list_unkept
 from prunefield.report.ledger import Finding, check_scale, explain_null, find_items, read_finding
-from prunefield.report.publishing import compare_published, explain_undrawn, find_published, find_with_kept
+from prunefield.report.publishing import compare_published, find_published, find_with_kept
 from prunefield.report.screen import count_verdicts, show_ledger
 from prunefield.runs import Run
 
@@ -111,9 +111,8 @@ class Reproduction(Displayed):
 
     @cached_property
     def figures(self) -> "dict[str, Figure]":
-        """The figure of each item, but for those that need tensors of runs of which there are only published values."""
-        drawn = {name for name, entry in self.entries.items() if entry.get("files", True)}
-        return {name: finding.draw() for name, finding in self.findings.items() if name in drawn}
+        """The figure of each item."""
+        return {name: finding.draw() for name, finding in self.findings.items()}
 
     def plot(self, name: str | None = None) -> "Figure":
         """The figure of an item; without a name that of the only one, or the verdicts on all items."""
@@ -212,9 +211,7 @@ def reproduce(
                         failures[name] = outcome.error
                     drawn += 1
                     show(drawn, len(work), f"{drawn} of {len(work)} items {name}")
-    for name, entry in entries.items():
-        if undrawn := entry.pop("undrawn", None):
-            report(f"{name} has no figure: {undrawn}")
+    for entry in entries.values():
         entry |= {"files": [str(opened.root / file) for file in entry["files"]]} if entry else {}
     return Reproduction(opened, entries, failures, unpublished)
 
@@ -238,12 +235,7 @@ def write_item(work: tuple[str, str, Scale, bool]) -> dict[str, Any]:
     finding = (find_with_kept if with_kept else read_finding)(store, item, scale)
     if finding is None:
         return {}
-    try:
-        files = write_item_files(finding, store)
-    except LookupError:
-        if not finding.kept:
-            raise
-        return {**describe_finding(finding), "files": [], "undrawn": explain_undrawn(finding, store)}
+    files = write_item_files(finding, store)
     return {**describe_finding(finding), "files": [str(path.relative_to(store.root)) for path in files]}
 
 

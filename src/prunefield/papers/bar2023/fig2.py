@@ -7,7 +7,7 @@ from pandas import DataFrame
 
 from prunefield.networks.lenet import Lenet
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, rows
-from prunefield.papers._kit import PALETTE
+from prunefield.papers._kit import PALETTE, explain_no_tensors, has_tensors
 from prunefield.runs import Result, Run
 from prunefield.runs.shuffles import Shuffles
 from prunefield.runs.tickets import Tickets
@@ -132,13 +132,16 @@ class Fig2(Item):
         run = next(run for run in results if isinstance(run, Shuffles))
         records = [record for record in results[run].records if record["level"] == table["level"].max()]
         for colour, record in zip(PALETTE, records, strict=False):
-            name, norms = record["layer"], record.tensors["norms"].numpy()
+            name = record["layer"]
             layer = rows(table, layer=name)
             left.plot(100 * layer["density"], layer["norm"], color=colour, label=f"ticket, {name}")
             left.plot(100 * layer["density"], layer["shuffled"], ":", color=colour, label=f"shuffled, {name}")
-            style = {"bins": 60, "weights": [1 / len(norms)] * len(norms), "alpha": 0.5}
-            right.hist(norms, color=colour, **style)
-            right.axvline(record["norm"], color=colour)
+            if has_tensors(results[run]):
+                norms = record.tensors["norms"].numpy()
+                right.hist(norms, color=colour, bins=60, weights=[1 / len(norms)] * len(norms), alpha=0.5)
+                right.axvline(record["norm"], color=colour)
         left.set(xlabel="remaining weights (%)", ylabel="norm of kept initial weights")
         right.set(xlabel="norm of kept initial weights, last level (line: ticket)", ylabel="share of shuffled masks")
+        if not has_tensors(results[run]):
+            explain_no_tensors(right, "norms of all shuffled masks")
         figure.legend(loc="outside upper center", ncols=max(1, len(records)))

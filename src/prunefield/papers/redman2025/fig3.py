@@ -9,7 +9,7 @@ from torch import Tensor
 from prunefield.core import seeds
 from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, Scale, Verdict, claim, gather, judge, rows
-from prunefield.papers._kit import BLACK, GREEN, PURPLE, VERMILION, Row
+from prunefield.papers._kit import BLACK, GREEN, PURPLE, VERMILION, Row, explain_no_tensors, has_tensors
 from prunefield.papers.redman2025._curves import (
     LOCAL,
     clone_as_data,
@@ -143,6 +143,9 @@ class Fig3(NetItem):
         for place, data in enumerate(names):
             for row, inputs in enumerate(("data", "clone"), start=2 * place):
                 imp = find_net(results, data, inputs)
+                if not has_tensors(results[imp]):
+                    explain_no_tensors(figure.add_subplot(grid[row, :2]), f"masks on {data}: {inputs}")
+                    continue
                 left, middle = (figure.add_subplot(grid[row, column]) for column in (0, 1))
                 show_fields(left, sample_examples(imp.task), 4, f"{data}: {inputs}")
                 show_fields(middle, connected(imp, results[imp], "imp", SHOWN), 15, f"masks on {data}: {inputs}")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from prunefield.core.figures import letter_panels
 from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, Scale, Verdict, gather, judge, numbers, rows
-from prunefield.papers._kit import Row
+from prunefield.papers._kit import Row, explain_no_tensors, has_tensors
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities, name_next, read_next
 from prunefield.papers.redman2025._curves import (
     LOCAL,
@@ -243,7 +243,11 @@ class Hypothesis(NetItem):
             lettered.extend(panels)
             for column, run in enumerate(run for run in greedy if data_of(run.of.task) == data):
                 axes, goal = figure.add_subplot(grid[2 * place + 1, 2 * column : 2 * column + 2]), GOALS[run.goal]
-                show_fields(axes, read_fields(run, results[run])[:45], 15, f"last masks, {LABELS[goal]}", COLOURS[goal])
+                title = f"last masks, {LABELS[goal]}"
+                if has_tensors(results[run]):
+                    show_fields(axes, read_fields(run, results[run])[:45], 15, title, COLOURS[goal])
+                else:
+                    explain_no_tensors(axes, title)
         explain_band(lettered[0])
         letter_panels(lettered)
         figure.legend(*lettered[0].get_legend_handles_labels(), loc="outside upper left", ncols=4)

@@ -29,8 +29,7 @@ import prunefield
 from prunefield.core.files import write_whole
 from prunefield.engines import Engine, Outcome
 from prunefield.lab.store import Store
-from prunefield.report.drawings import format_csv, write_caption
-from prunefield.report.item_files import ItemFiles, make_item_files, read_item_files
+from prunefield.report.item_files import make_item_files, read_item_files
 from prunefield.report.ledger import Finding
 from prunefield.report.page.contents import describe_figure, describe_item, list_papers, summarise_versions
 from prunefield.report.page.dynamics import describe_dynamics
@@ -39,7 +38,7 @@ from prunefield.report.page.gaps import Collected, describe_store, explain_probl
 from prunefield.report.page.packing import pack_island
 from prunefield.report.page.prunings import describe_prunings
 from prunefield.report.page.room import drop_runs, pack_pdfs
-from prunefield.report.publishing import describe_makers, explain_undrawn
+from prunefield.report.publishing import describe_makers
 
 LARGEST = 7_400_000  # bytes of all islands but that of the claims: with it and the script less than 8 MB
 SCRIPTS = (
@@ -71,7 +70,7 @@ def render_page(
     explore = _explore_store(store, engine)
     for finding in findings:
         try:
-            drawn = read_item_files(finding, store) or _make_files(finding, store)
+            drawn = read_item_files(finding, store) or make_item_files(finding)
             item, figure = describe_item(finding, drawn), describe_figure(finding, drawn, store)
         except Exception as error:  # the drawing of one item must not cost the page of all others
             problems[finding.name] = explain_problem(error)
@@ -97,18 +96,6 @@ def render_page(
         "made": summarise_versions(made for found in findings for made in describe_makers(store, found)),
     }
     return _fill_template(pack_island(index), packed)
-
-
-def _make_files(finding: Finding, store: Store) -> ItemFiles:
-    """The files of an item; without its figure where that shows tensors, which published values do not have."""
-    try:
-        return make_item_files(finding)
-    except LookupError:
-        if not finding.kept:
-            raise
-        about = {"caption": write_caption(finding), "undrawn": explain_undrawn(finding, store)}
-        claims = [row.as_json() for row in finding.rows]
-        return ItemFiles({"csv": format_csv(finding).encode()}, about, claims, len(finding.table))
 
 
 def _explore_store(store: Store, engine: Engine | None) -> Callable[[], dict[str, Explored]]:

@@ -11,11 +11,9 @@ function showFigure(item) {
   const figure = el("figure", { class: "drawing", "aria-busy": "true" }, sheet, caption, files);
   whenNear(figure, async () => {
     const data = await readIsland(`item/${item.name}`);
-    if (data.svg) {
-      [image.width, image.height] = data.size;
-      image.alt = data.alt;
-      image.src = URL.createObjectURL(new Blob([data.svg], { type: "image/svg+xml" }));
-    } else sheet.replaceWith(el("p", { class: "notice" }, `No figure: ${data.undrawn}`));
+    [image.width, image.height] = data.size;
+    image.alt = data.alt;
+    image.src = URL.createObjectURL(new Blob([data.svg], { type: "image/svg+xml" }));
     caption.textContent = data.caption;
     files.replaceChildren(...await offerFiles(item, data));
     figure.removeAttribute("aria-busy");
@@ -26,7 +24,6 @@ function showFigure(item) {
 async function offerFiles(item, data) {
   const name = `${item.name.replaceAll("/", "-")}-${item.scale}`;
   const table = offerFile(`CSV, ${sayRows(item, readCsv(data.csv).length - 1)}`, `${name}.csv`, "text/csv", data.csv);
-  if (!data.svg) return [table];
   const pdf = await readIsland(`pdf/${item.name}`);
   return [
     offerFile("SVG", `${name}.svg`, "image/svg+xml", data.svg),
