@@ -98,6 +98,17 @@ def test_the_primary_comparison_is_decided_by_difference_and_margin(mean, spread
     assert ("for the paper to be right" in verdict.note) == (status == NO)
 
 
+@pytest.mark.parametrize(("mean", "word"), [(-1.0, "the opposite"), (0.0, "no difference")])
+def test_a_comparison_of_our_own_does_not_speak_of_the_paper(mean, word, ideal):
+    (pair,) = [pair for pair in Table1.comparisons if pair.own and pair.control == "SynFlow, shuffled"]
+    gaps = mean + 0.1 * np.array([-1, 1, -1, 1, -1, 1, -1, 1.0])
+    table = set_gaps(ideal, gaps.tolist(), treatment=pair.treatment, control=pair.control)
+    verdict = judge_runs(table, Table1.comparisons, pair, "ResNet-20", DENSITY)
+    assert verdict.status == NO
+    assert verdict.note.startswith(word)
+    assert "paper" not in verdict.note
+
+
 def test_what_no_run_has_shown_yet_is_not_a_number(ideal):
     one = ideal[(ideal["source"] == "paper") | ((ideal["column"] == "SynFlow + rand") & (ideal["seed"] == 0))]
     assert judge_primary(one).observed.startswith("no difference known yet, 0 of 8 seeds;")

@@ -2,12 +2,12 @@
 
 CHOICES = (
     "Night scale is the ResNet-20 of the tables (width 16) on CIFAR-10 averaged to 16 × 16 pixels, and for Table 3 on "
-    "Tiny ImageNet, with far fewer training steps than the paper's 62,560; each claim says how many. Sizes, seeds, "
-    "the primary comparison of each table, the margin of ±0.5 points, the gate and the order of the runs were "
-    "committed before the first run. A pilot (seeds 0 to 7, 600 steps) missed the gate with dense networks of 50.7 "
-    "and 48.1%; it showed a gain of +1.60 points (+0.03 to +3.18) by sampling SynFlow's mask. What counts is a second "
-    "experiment, declared after that: seeds 8 to 15 and 1,000 steps. Smoke and laptop scale decide nothing, since "
-    "their networks are in none of the tables.",
+    "Tiny ImageNet, with far fewer training steps than the paper's 62,560; each claim says how many. A pilot (seeds 0 "
+    "to 7, 600 steps; its steps and its density had been changed once each) missed the gate with dense networks of "
+    "50.7 and 48.1%; it showed a gain of +1.60 points (+0.03 to +3.18) by sampling SynFlow's mask. What counts is a "
+    "second experiment, declared after that, with seeds 8 to 15 and 1,000 steps: sizes, seeds, the primary comparison "
+    "of each table, the margin of ±0.5 points, the gate and the order of the runs were committed before its first "
+    "run. Smoke and laptop scale decide nothing, since their networks are in none of the tables.",
     "Verdicts are given separately for each network family. Comparisons are paired: the same seed has the same initial "
     "weights and batches in all columns. The gate: a dense network above a stated accuracy, and SynFlow above Random "
     "by the 95% interval at the same density; otherwise nothing is testable. A claim is `reproduced` if the paired "

@@ -11,7 +11,11 @@ from prunefield.papers.bar2023._night import ALPHA, DENSITIES, LEAST_CONTROLS, M
 from prunefield.papers.bar2023._printed import SEEDS as PRINTED_SEEDS
 
 OPEN = "not testable at this scale"
-LONGER = "the gain would have to appear only with far longer training than here, or in other networks"
+UNLESS = (
+    "for the paper to be right, the gain would have to appear only with far longer training than here, or in other "
+    "networks"
+)
+OWN_UNLESS = "far longer training than here, or other networks, may show otherwise"
 
 
 @dataclass(frozen=True)
@@ -19,8 +23,7 @@ class Comparison:
     """Two columns, the second of which is said to be better; `own` if not by the paper.
 
     One of a table is `primary`, declared before its runs, at the first of its densities; the others are corrected for
-    their number. `densities` are those at which our runs are judged. `unless` is what would have to be true for the
-    paper to be right where we find otherwise.
+    their number. `densities` are those at which our runs are judged.
     """
 
     control: str
@@ -29,11 +32,15 @@ class Comparison:
     primary: bool = False
     own: bool = False
     densities: tuple[float, ...] = DENSITIES[:1]
-    unless: str = LONGER
 
     @property
     def name(self) -> str:
         return f"{self.text}: {self.treatment} against {self.control}"
+
+    @property
+    def unless(self) -> str:
+        """What would have to be true for it to hold where we find otherwise."""
+        return OWN_UNLESS if self.own else UNLESS
 
     def is_primary(self, density: float) -> bool:
         return self.primary and density == self.densities[0]
@@ -164,8 +171,8 @@ def judge_runs(
     conclusion = evidence.decide(alpha=ALPHA)
     shown = {
         "better": "a difference",
-        "worse": f"the opposite; for the paper to be right, {chosen.unless}",
-        "equivalent": f"no difference of {MARGIN:g} points or more; for the paper to be right, {chosen.unless}",
+        "worse": f"the opposite; {chosen.unless}",
+        "equivalent": f"no difference of {MARGIN:g} points or more; {chosen.unless}",
         "undecided": f"neither a difference nor its absence (within ±{MARGIN:g} points) is shown",
     }[conclusion]
     corrected = f", corrected for {number} comparisons" if number > 1 else ", primary"

@@ -49,7 +49,7 @@ VARIED: dict[Scale, dict[str, Changes]] = {  # one thing at a time
         },
     },
 }
-COSTS = {  # what is expected to widen the masks of IMP, written down before anything was computed at this size
+COSTS = {  # what is expected to widen the masks of IMP, written down before it was computed (see `open_choices`)
     "without batch norm": ("batch norm", ("without",)),
     "with small initial weights": ("initial weights", ("0.2 ×",)),
     "in the small net that shows them on leaves": ("the small net of leaves", ("no batch norm, 0.2 ×",)),
@@ -109,8 +109,9 @@ class Conditions(Item):
         "This item is not in the paper. It asks on which of the paper's settings (Table S1, App. C.2) the locality of "
         "IMP's masks depends, on crops of Tiny ImageNet (two photographs at smoke scale).",
         "Base: the paper's net with 256 units in each hidden layer and a quarter of its steps (10,000 in a round, "
-        f"rewind to 250), {SEEDS['night']} seeds. Every other row differs from it in one way and has one seed, so a "
-        "difference counts only where it exceeds those between the seeds of the base.",
+        f"rewind to 250), {SEEDS['night']} seeds. Every other row has one seed and differs from the base in one way "
+        "(the small net of leaves in three, whole photographs in two). A difference counts only where it exceeds those "
+        "between the seeds of the base.",
         f"Width: σx at the last round, mean over the {SHARE:.1%} most connected units, as in Fig. 4 (120 of 1,024).",
         "Expectations were written down from what earlier trials on photographs had shown, before any run of this "
         "size was made. The Gaussian clone (2,000 crops per class, so that its covariance has full rank) came "
