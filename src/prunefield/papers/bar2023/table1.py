@@ -5,7 +5,7 @@ from prunefield.papers.bar2023._comparisons import Comparison
 from prunefield.papers.bar2023._night import DENSITIES
 from prunefield.papers.bar2023._tables import Table
 
-WHICH = "Which weights are kept matters, not only how many in each layer"
+WHICH = "SynFlow's choice of weights is better than a random choice of as many in each layer"
 MODES = "Batch normalisation with running statistics is better than with batch statistics"
 
 
