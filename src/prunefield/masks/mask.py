@@ -29,7 +29,8 @@ from prunefield.masks.selection import (
 from prunefield.masks.sketches import draw_sketch
 from prunefield.masks.summary import Summary, summarise_mask
 from prunefield.modules.calls import Data
-from prunefield.modules.holding import Handle, find_held, hold_zeros, set_zeros
+from prunefield.modules.holders import find_held, find_kept
+from prunefield.modules.holding import Handle, hold_zeros, set_zeros
 from prunefield.modules.naming import layer_weights, name_parameters, walk_modules
 
 if TYPE_CHECKING:
@@ -109,14 +110,14 @@ class Mask(Mapping[str, Tensor]):
 
     @classmethod
     def from_module(cls, net: nn.Module) -> Self:
-        """The masks of `torch.nn.utils.prune` in `net`; without any, its non-zero linear and convolution weights."""
-        kept: dict[str, Tensor] = {}
+        """The masks of `torch.nn.utils.prune` in `net`, else its non-zero layer weights; what compact layers keep."""
+        held, kept = find_kept(net), dict[str, Tensor]()
         for path, module in walk_modules(net):
             for key, part in module._buffers.items():
                 name = key.removesuffix("_mask")
                 if part is not None and key.endswith("_mask") and f"{name}_orig" in module._parameters:
                     kept[f"{path}.{name}" if path else name] = part != 0
-        return cls(kept or {name: weight.detach() != 0 for name, weight in layer_weights(net).items()})
+        return cls((kept or {name: weight.detach() != 0 for name, weight in layer_weights(net).items()}) | held)
 
     def __getitem__(self, name: str) -> Tensor:
         return self._kept[name]
