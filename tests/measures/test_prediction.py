@@ -237,8 +237,8 @@ def test_what_cannot_be_labels_inputs_or_numbers_gets_one_line():
         with pytest.raises(UsageError, match=message):
             predict(given, labels)
     for how, message in (
-        ({"inits": 1.5}, r"inits must be a whole number, at least 1, not 1\.5"),
-        ({"resamples": "many"}, "resamples must be a whole number, at least 1, not 'many'"),
+        ({"inits": 1.5}, r"inits must be at least 1 and a whole number, not 1\.5"),
+        ({"resamples": "many"}, "resamples must be at least 1 and a whole number, not 'many'"),
         ({"shape": 40}, r"shape must be whole numbers, as in \(3, 32, 32\), not 40"),
         ({"shape": "5,8"}, "shape must be whole numbers"),
     ):

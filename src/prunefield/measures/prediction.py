@@ -64,7 +64,7 @@ def predict(
     """
     for name, value in (("inits", inits), ("resamples", 1 if resamples is None else resamples)):
         if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-            raise UsageError(f"{name} must be a whole number, at least 1, not {value!r}")
+            raise UsageError(f"{name} must be at least 1 and a whole number, not {value!r}")
     if not 0 < time < math.inf:
         raise UsageError(f"time must be above 0 and finite, not {time:g}")
     examples = prepare_examples(x, y, shape)
