@@ -274,3 +274,32 @@ def test_a_plan_refuses_what_the_sweep_would(capsys, folder, option):
     (folder / "sweep.toml").write_text(f"{NEURON}[sweep]\nseed = [1, 2]\n")
     for more in ([], ["--dry-run"]):
         refuse(capsys, ["sweep", "sweep.toml", *option, *more])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["list", "--csv", "x.csv"], "--csv has no effect on `runs list`; it is for table"),
+        (["verify", "--out", "x"], "--out has no effect on `runs verify`; it is for pack"),
+        (["pack", "--unfinished"], "--unfinished has no effect on `runs pack`; it is for list, table, show, verify"),
+        (["merge", "--kind", "toy", "x"], "--kind has no effect on `runs merge`"),
+        (["table", "--csv", "-", "--json"], "--json and --csv - both print to stdout"),
+    ],
+)
+def test_an_option_without_an_effect_is_refused(capsys, store, arguments, message):
+    obtain(store, Toy())
+    assert message in refuse(capsys, ["runs", *arguments, "--store", str(store.root)])
+
+
+def test_a_table_is_printed_and_written(capsys, store, folder):
+    obtain(store, Toy())
+    assert main(["runs", "table", "--csv", "runs.csv", "--json", "--store", str(store.root)]) == 0
+    said = capsys.readouterr()
+    assert len(json.loads(said.out)["runs"]) == 1
+    assert said.err.startswith("runs.csv: 1 row and ")
+    assert (folder / "runs.csv").read_text().count("\n") == 2
+
+
+def test_a_study_may_begin_with_the_mark_of_an_editor(folder):
+    (folder / "study.toml").write_bytes(b"\xef\xbb\xbf" + NEURON.encode())
+    assert Study.read(folder / "study.toml").kinds == "neuron"
