@@ -303,3 +303,15 @@ def test_a_table_is_printed_and_written(capsys, store, folder):
 def test_a_study_may_begin_with_the_mark_of_an_editor(folder):
     (folder / "study.toml").write_bytes(b"\xef\xbb\xbf" + NEURON.encode())
     assert Study.read(folder / "study.toml").kinds == "neuron"
+
+
+def test_the_shape_of_the_data_is_that_of_an_input_and_a_task_may_be_a_file(capsys, folder):
+    generator = np.random.default_rng(0)
+    np.savez("flat.npz", x=generator.normal(size=(60, 12)), y=np.arange(60) % 2)
+    np.savez("square.npz", x=generator.normal(size=(60, 1, 3, 4)), y=np.arange(60) % 2)
+    for data, shape in (("flat.npz", [12]), ("square.npz", [1, 3, 4]), (f"npz,path={folder}/square.npz", [1, 3, 4])):
+        assert main(["measure", "w.npy", "--data", data, "--per-class", "5", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["shape"] == shape
+    assert "as the shape 3,32,32 requires" in refuse(capsys, ["measure", "w.npy"])
+    said = refuse(capsys, ["prune", "lenet-300-100", "--density", "0.1", "--score", "snip", "--data", "flat.npz"])
+    assert f"for arrays in a file: npz,path={folder}/flat.npz" in said
