@@ -315,3 +315,10 @@ def test_the_shape_of_the_data_is_that_of_an_input_and_a_task_may_be_a_file(caps
     assert "as the shape 3,32,32 requires" in refuse(capsys, ["measure", "w.npy"])
     said = refuse(capsys, ["prune", "lenet-300-100", "--density", "0.1", "--score", "snip", "--data", "flat.npz"])
     assert f"for arrays in a file: npz,path={folder}/flat.npz" in said
+
+
+def test_claims_name_the_command_that_makes_them_at_the_scale_that_was_asked_for(capsys, folder):
+    Store(folder / "my store")
+    assert main(["claims", "bar2023/lemma4.1", "--scale", "laptop", "--store", "my store"]) == 0
+    command = "prunefield reproduce bar2023/lemma4.1 --scale laptop --store 'my store'"
+    assert f"is not in the store at laptop scale; run: {command}" in capsys.readouterr().out
