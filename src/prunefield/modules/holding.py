@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import increment_version
 from torch.utils.hooks import RemovableHandle
 
 from prunefield.core.errors import UsageError
@@ -62,5 +63,7 @@ def set_zeros(pairs: Pairs) -> None:
             # Bit patterns times 0 or 1: eight times as fast as torch's fill, and right for infinite weights, too.
             numbers = weight.detach().view(bits).numpy()
             np.multiply(numbers, kept.numpy(), out=numbers)
+            if not weight.is_inference():
+                increment_version(weight)  # autograd refuses gradients of outputs from before
         else:
             weight.masked_fill_(~kept, 0)
