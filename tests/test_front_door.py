@@ -315,3 +315,27 @@ def test_progress_does_not_say_the_same_word_twice(what, said, monkeypatch):
     with bars.show_bar(what) as tell:
         tell(bars.Progress(1.0, 2.0, 3, 9, pf.Study("neuron,task=nlgp").runs[0]))
     assert notes == [said]
+
+
+def test_odd_arrays_of_numpy_are_read_and_masked_ones_refused(net):
+    x, y = X.numpy(), Y.numpy()
+    expected = pf.prune(net, "snip", density=0.3, data=(X, Y))
+    for how in ((x[::-1], y[::-1]), (x.astype(">f4"), y.astype(">i8"))):
+        assert pf.measure(net, data=how).frame().round(4).equals(pf.measure(net, data=(X, Y)).frame().round(4))
+        assert pf.prune(net, "snip", density=0.3, data=how) == expected
+    hidden = np.ma.masked_array(x, mask=x > 1)
+    for use in (pf.measure, lambda net, data: pf.prune(net, "snip", density=0.3, data=data)):
+        with pytest.raises(UsageError, match="an array of the data is masked"):
+            use(net, data=(hidden, y))
+        with pytest.raises(UsageError, match=r"one batch has no tensors: \[0, "):
+            use(net, data=(X, [0, *Y[1:].tolist()]))
+    with pytest.raises(UsageError, match="labels contain numbers that are not finite"):
+        pf.measure(net, data=(X, Y / 0.0))
+
+
+def test_a_side_of_one_pixel_has_no_width_and_channels_that_may_be_last_are_noted(net):
+    weight = net[0].weight.detach()
+    for shape, name in (((36, 1), "weight_width_x"), ((1, 1, 36), "weight_width_y")):
+        assert pf.measure(weight, shape=shape).frame()[name].isna().all()
+    assert "means 6 channels of 6 × 1 pixels; if channels come last" in str(pf.measure(weight, shape=(6, 6, 1)))
+    assert "channels" not in str(pf.measure(weight, shape=(4, 3, 3)))

@@ -274,3 +274,51 @@ def test_a_plan_refuses_what_the_sweep_would(capsys, folder, option):
     (folder / "sweep.toml").write_text(f"{NEURON}[sweep]\nseed = [1, 2]\n")
     for more in ([], ["--dry-run"]):
         refuse(capsys, ["sweep", "sweep.toml", *option, *more])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["list", "--csv", "x.csv"], "--csv has no effect on `runs list`; it is for table"),
+        (["verify", "--out", "x"], "--out has no effect on `runs verify`; it is for pack"),
+        (["pack", "--unfinished"], "--unfinished has no effect on `runs pack`; it is for list, table, show, verify"),
+        (["merge", "--kind", "toy", "x"], "--kind has no effect on `runs merge`"),
+        (["table", "--csv", "-", "--json"], "--json and --csv - both print to stdout"),
+    ],
+)
+def test_an_option_without_an_effect_is_refused(capsys, store, arguments, message):
+    obtain(store, Toy())
+    assert message in refuse(capsys, ["runs", *arguments, "--store", str(store.root)])
+
+
+def test_a_table_is_printed_and_written(capsys, store, folder):
+    obtain(store, Toy())
+    assert main(["runs", "table", "--csv", "runs.csv", "--json", "--store", str(store.root)]) == 0
+    said = capsys.readouterr()
+    assert len(json.loads(said.out)["runs"]) == 1
+    assert said.err.startswith("runs.csv: 1 row and ")
+    assert (folder / "runs.csv").read_text().count("\n") == 2
+
+
+def test_a_study_may_begin_with_the_mark_of_an_editor(folder):
+    (folder / "study.toml").write_bytes(b"\xef\xbb\xbf" + NEURON.encode())
+    assert Study.read(folder / "study.toml").kinds == "neuron"
+
+
+def test_the_shape_of_the_data_is_that_of_an_input_and_a_task_may_be_a_file(capsys, folder):
+    generator = np.random.default_rng(0)
+    np.savez("flat.npz", x=generator.normal(size=(60, 12)), y=np.arange(60) % 2)
+    np.savez("square.npz", x=generator.normal(size=(60, 1, 3, 4)), y=np.arange(60) % 2)
+    for data, shape in (("flat.npz", [12]), ("square.npz", [1, 3, 4]), (f"npz,path={folder}/square.npz", [1, 3, 4])):
+        assert main(["measure", "w.npy", "--data", data, "--per-class", "5", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["shape"] == shape
+    assert "as the shape 3,32,32 requires" in refuse(capsys, ["measure", "w.npy"])
+    said = refuse(capsys, ["prune", "lenet-300-100", "--density", "0.1", "--score", "snip", "--data", "flat.npz"])
+    assert f"for arrays in a file: npz,path={folder}/flat.npz" in said
+
+
+def test_claims_name_the_command_that_makes_them_at_the_scale_that_was_asked_for(capsys, folder):
+    Store(folder / "my store")
+    assert main(["claims", "bar2023/lemma4.1", "--scale", "laptop", "--store", "my store"]) == 0
+    command = "prunefield reproduce bar2023/lemma4.1 --scale laptop --store 'my store'"
+    assert f"is not in the store at laptop scale; run: {command}" in capsys.readouterr().out

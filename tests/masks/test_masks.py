@@ -294,3 +294,32 @@ def test_a_mask_of_one_number_is_written_and_read(tmp_path):
     mask = Mask({"gain": torch.tensor(True)})
     mask.save(tmp_path / "mask.safetensors")
     assert Mask.load(tmp_path / "mask.safetensors") == mask
+
+
+def test_a_network_that_torch_prunes_is_not_another_architecture():
+    net = nn.Sequential(nn.Linear(4, 3))
+    mask = Mask({"0.weight": torch.eye(3, 4) > 0})
+    mask.to_torch_prune(net)
+    with pytest.raises(UsageError, match=r"0\.weight is computed from 0\.weight_orig in the network"):
+        mask.hold_(net, torch.optim.SGD(net.parameters()))
+    mask.to_torch_prune(net)
+    assert Mask.from_module(net) == mask
+
+
+@pytest.mark.parametrize("shape", [4, "4", (4.0,)])
+def test_the_shape_of_a_summary_is_whole_numbers(shape):
+    net = nn.Linear(4, 3)
+    with pytest.raises(UsageError, match=r"shape must be whole numbers, as in \(3, 32, 32\), not"):
+        Mask.from_module(net).summary(net, shape=shape)
+
+
+def test_autograd_notices_that_weights_were_set_to_zero_after_the_forward_pass():
+    net = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2))
+    loss = net(torch.ones(1, 4)).sum()
+    Mask({"1.weight": torch.eye(2, 3) > 0}).apply_(net)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+    with torch.inference_mode():
+        frozen = nn.Linear(4, 3)
+    Mask({"weight": torch.eye(3, 4) > 0}).apply_(frozen)
+    assert frozen.weight.count_nonzero() == 3

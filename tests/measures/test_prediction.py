@@ -8,7 +8,9 @@ import torch
 
 from prunefield import Task
 from prunefield.cli import main
+from prunefield.core.errors import UsageError
 from prunefield.core.seeds import generator
+from prunefield.measures.examples import prepare_examples
 from prunefield.measures.prediction import estimate_needed, judge_widths, predict
 from prunefield.theory.flow import integrate_flow
 
@@ -212,3 +214,33 @@ def test_bad_arrays_get_one_line(tmp_path, capsys, x, message):
 def test_bad_commands_get_one_line(capsys, arguments, message):
     assert main(["predict", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_labels_as_pandas_has_them_are_names():
+    from pandas import Series
+
+    _, batch = draw("gaussian", 400)
+    names = np.where(batch.y.numpy() > 0, "b", "a")
+    for labels in (names.astype(object), Series(names), Series(names).astype("category"), Series(names == "b")):
+        assert prepare_examples(batch.x, labels).labels in (("a", "b"), (False, True))
+
+
+def test_what_cannot_be_labels_inputs_or_numbers_gets_one_line():
+    _, batch = draw("gaussian", 400)
+    x, y = batch.x.numpy(), batch.y.numpy()
+    mixed = np.where(y > 0, "b", None)
+    for given, labels, message in (
+        (x, mixed, "the labels cannot be sorted"),
+        (x, np.ma.masked_array(y, mask=y > 0), "of the labels are masked"),
+        (np.ma.masked_array(x, mask=x > 2), y, "of the inputs are masked"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            predict(given, labels)
+    for how, message in (
+        ({"inits": 1.5}, r"inits must be at least 1 and a whole number, not 1\.5"),
+        ({"resamples": "many"}, "resamples must be at least 1 and a whole number, not 'many'"),
+        ({"shape": 40}, r"shape must be whole numbers, as in \(3, 32, 32\), not 40"),
+        ({"shape": "5,8"}, "shape must be whole numbers"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            predict(x, y, **how)

@@ -226,6 +226,7 @@ def test_own_files_must_not_change(tmp_path):
         ({"x": np.full((4, 2), np.nan), "y": np.arange(4)}, "not finite"),
         ({"x": np.zeros((4, 2)), "y": np.zeros(4)}, "at least two classes"),
         ({"x": np.array([[{}]]), "y": np.zeros(1)}, "safe to read"),
+        ({"x": np.zeros((20, 2)), "y": np.arange(20) % 2, "y_test": np.zeros(2)}, "has y_test but no x_test"),
         (
             {"x": np.zeros((20, 2)), "y": np.arange(20) % 2, "x_test": np.zeros((2, 3)), "y_test": np.zeros(2)},
             "must have",

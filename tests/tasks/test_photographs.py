@@ -175,13 +175,20 @@ def leave_three(folder):
             {"label": "photograph", "side": 20},
             "0.png has 48 × 40 pixels, too few for crops of 20 × 20 and 1/3 of its longer edge for held-out crops",
         ),
+        (lambda top: (top / "cat" / "9.png").symlink_to("nowhere"), {}, "cannot read"),
+        (lambda top: None, {"path": "cat/0.png"}, "0.png is not a folder; a folder has images of each class"),
+        (
+            lambda top: [(top / kind / "4.png").unlink() for kind in ("cat", "dog")],
+            {"crops": False},
+            "no folders train and test, and no class has the 5 images needed to hold one out",
+        ),
         (lambda top: None, {"label": "photograph", "crops": False}, 'label = "photograph" needs crops = true'),
     ],
 )
 def test_what_cannot_be_used_is_reported_in_one_line(spoil, settings, message, tmp_path):
     spoil(fill(tmp_path))
     with pytest.raises(UsageError) as caught:
-        stream(tmp_path, **settings).sample(1, generator=seed())
+        stream(tmp_path / settings.pop("path", ""), **settings).sample(1, generator=seed())
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "0x" not in str(caught.value)
@@ -208,3 +215,24 @@ def test_a_damaged_copy_is_refused(tmp_path):
         (task.folder() / path).write_bytes(whole)
     open_album.cache_clear()
     task.require()
+
+
+def test_hidden_files_and_folders_are_neither_classes_nor_photographs(tmp_path):
+    fill(tmp_path, kinds=("cat", "dog", ".ipynb_checkpoints"))
+    (tmp_path / "cat" / "._0.png").write_text("of another system")
+    assert stream(tmp_path).classes == 2
+    assert stream(tmp_path, label="photograph").classes == 10
+
+
+def test_images_behind_links_are_read_and_must_not_change(tmp_path):
+    fill(tmp_path / "elsewhere")
+    top = tmp_path / "links"
+    top.mkdir()
+    for kind in ("cat", "dog"):
+        (top / kind).symlink_to(tmp_path / "elsewhere" / kind)
+    (tmp_path / "elsewhere" / "cat" / "around").symlink_to(top)
+    task = stream(top)
+    assert (task.classes, stream(top, label="photograph").classes) == (2, 10)
+    noise().save(tmp_path / "elsewhere" / "dog" / "0.png")
+    with pytest.raises(UsageError, match="has changed since it was first read"):
+        task.require()

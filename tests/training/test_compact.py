@@ -209,3 +209,101 @@ def test_a_single_layer_frozen_and_in_eval_mode():
     assert not any(parameter.requires_grad for parameter in small.parameters())
     assert isinstance(pf.expand(small), nn.Linear)
     assert not pf.expand(small).weight.requires_grad
+
+
+def agree(small, dense, x):
+    return torch.allclose(small(x), dense(x), atol=1e-5)
+
+
+def test_activations_may_change_outputs_in_place():
+    net, mask = nn.Sequential(nn.Linear(150, 20), nn.ReLU(inplace=True), nn.Linear(20, 3)), draw_mask(20, 150, 0.1)
+    small, x = pf.compact(net, {"0.weight": mask}, smallest=0), torch.randn(5, 150)
+    dense = expand(small)
+    for one in (small, dense):
+        one(x).square().sum().backward()
+    assert torch.allclose(small[0].weight.grad, small[0].kept.gather(dense[0].weight.grad), atol=1e-5)
+
+
+class Listed(nn.Module):
+    """Calls its layers from a list, which no state dict knows."""
+
+    def __init__(self, as_method):
+        super().__init__()
+        self.first, self.last = nn.Linear(150, 20), nn.Linear(20, 3)
+        self.order = {"all": [(self.first.forward if as_method else self.first), self.last]}
+
+    def forward(self, x):
+        for layer in self.order["all"]:
+            x = layer(x)
+        return x
+
+
+@pytest.mark.parametrize("as_method", [False, True])
+def test_layers_that_are_also_in_a_list_stay_dense_and_are_trained(as_method):
+    small = pf.compact(Listed(as_method), {"first.weight": draw_mask(20, 150, 0.1)}, smallest=0)
+    assert type(small.first) is nn.Linear
+    small(torch.randn(2, 150)).sum().backward()
+    assert small.first.weight.grad is not None
+
+
+def test_layers_that_share_a_bias_stay_dense():
+    net = nn.Sequential(nn.Linear(150, 20), nn.Linear(20, 20), nn.Linear(20, 20))
+    net[2].bias = net[1].bias
+    mask = {"0.weight": draw_mask(20, 150, 0.1), "1.weight": draw_mask(20, 20, 0.1)}
+    small = pf.compact(net, mask, smallest=0)
+    assert [type(part).__name__ for part in small] == ["CompactLinear", "Linear", "Linear"]
+    assert small[1].bias is small[2].bias
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_an_encoder_layer_is_right_in_every_mode(batch_first):
+    layer = nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=batch_first)
+    mask = pf.Mask({"linear1.weight": draw_mask(32, 16, 0.1), "linear2.weight": draw_mask(16, 32, 0.1)})
+    small, x = pf.compact(layer, mask, smallest=0), torch.randn(2, 5, 16)
+    assert isinstance(small.linear1, nn.Linear) == batch_first
+    dense = expand(small)
+    assert agree(small, dense, x)
+    with torch.no_grad():
+        assert agree(small.eval(), dense.eval(), x)
+
+
+def test_the_mask_of_a_compact_net_is_read_back():
+    net, mask = make()
+    assert pf.Mask.from_module(compact(net, mask, smallest=0)) == mask
+    some = compact(net, mask, smallest=1000)
+    assert isinstance(some[3], nn.Linear)
+    assert pf.Mask.from_module(some) == mask
+
+
+def test_networks_that_cannot_become_compact_get_one_line():
+    net, mask = make()
+    for use in (expand, pf.Mask.from_module, lambda wrong: compact(wrong, mask)):
+        with pytest.raises(UsageError, match=r"must be a torch.nn.Module, not NoneType"):
+            use(None)
+    for how in ({"density": float("nan")}, {"density": 5}, {"smallest": -1}):
+        with pytest.raises(UsageError, match="density must be from 0 to 1 and smallest at least 0, not"):
+            compact(net, mask, **how)
+    mask.to_torch_prune(net)
+    with pytest.raises(UsageError, match="cannot be copied; undo prune or weight_norm"):
+        compact(net, mask)
+    with pytest.raises(UsageError, match=r"'0\.weight' has no shape yet: call the network once"):
+        compact(nn.Sequential(nn.LazyLinear(20)), {"0.weight": mask["0.weight"]})
+    small = compact(*make(), smallest=0)
+    with pytest.raises(UsageError, match=r"weights, not \(20, 150\); a dense state is given to load_state_dict"):
+        torch.func.functional_call(small, small.state_dict(), torch.randn(2, 150))
+    with pytest.raises(UsageError, match=r"not in torch.bfloat16 on cpu: expand the net"):
+        small(torch.randn(2, 150).bfloat16())
+
+
+def test_a_compact_net_is_counted_and_measured_like_the_dense_one_and_pruned_only_when_it_is_expanded():
+    net, mask = make()
+    small = compact(net, mask, smallest=0)
+    dense = expand(small)
+    for how in ({"shape": (150,)}, {"data": torch.randn(4, 150)}):
+        assert mask.summary(small, **how).operations == mask.summary(dense, **how).operations != (0, 0)
+    for layer in (None, "3"):
+        assert pf.measure(small, layer=layer).frame().equals(pf.measure(dense, layer=layer).frame())
+    with pytest.raises(UsageError, match=r"'0\.weight' is the weight of a compact layer: expand the network first"):
+        pf.prune(small, "magnitude", density=0.1)
+    some = compact(net, mask, smallest=1000)
+    assert list(pf.prune(some, {"kind": "magnitude", "skip": "0"}, density=0.1, check=False)) == ["3.weight"]

@@ -129,6 +129,12 @@ def parse_shape(text: str) -> tuple[int, ...]:
     return shape
 
 
+def is_array_file(text: str) -> bool:
+    """Whether data are a file of arrays and not a task, which may end with the path of one: npz,path=/data/a.npz."""
+    path = Path(text)
+    return path.suffix in (".npy", ".npz") and (text.partition(",")[0] not in modules("tasks") or path.is_file())
+
+
 def add_engine(parser: ArgumentParser) -> None:
     """--engine, --jobs, --retry, --device, --log, --from and --dry-run."""
     names = " | ".join(modules("engines"))

@@ -98,7 +98,7 @@ class Study:
         """The study in a TOML file, with changes such as `task.g=3`; one of a swept key ends its sweep."""
         content = read_start(Path(path), LONGEST, "a study")
         try:
-            table = read_toml(content.decode())
+            table = read_toml(content.decode("utf-8-sig"))  # some editors begin a file with a mark
         except ValueError as error:
             raise UsageError(f"{path} is not TOML: {error}") from None
         sweep = table.pop("sweep", {})

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from prunefield.core.errors import UsageError
 from prunefield.core.files import write_whole
 from prunefield.core.sizes import check_safetensors
+from prunefield.masks.architecture import compare_shapes
 from prunefield.masks.bits import copy_kept, digest_bits, pack_bits, unpack_bits
 from prunefield.masks.selection import (
     Density,
@@ -29,7 +30,8 @@ from prunefield.masks.selection import (
 from prunefield.masks.sketches import draw_sketch
 from prunefield.masks.summary import Summary, summarise_mask
 from prunefield.modules.calls import Data
-from prunefield.modules.holding import Handle, find_held, hold_zeros, set_zeros
+from prunefield.modules.holders import find_held, find_kept
+from prunefield.modules.holding import Handle, hold_zeros, set_zeros
 from prunefield.modules.naming import layer_weights, name_parameters, walk_modules
 
 if TYPE_CHECKING:
@@ -109,14 +111,14 @@ class Mask(Mapping[str, Tensor]):
 
     @classmethod
     def from_module(cls, net: nn.Module) -> Self:
-        """The masks of `torch.nn.utils.prune` in `net`; without any, its non-zero linear and convolution weights."""
-        kept: dict[str, Tensor] = {}
+        """The masks of `torch.nn.utils.prune` in `net`, else its non-zero layer weights; what compact layers keep."""
+        held, kept = find_kept(net), dict[str, Tensor]()
         for path, module in walk_modules(net):
             for key, part in module._buffers.items():
                 name = key.removesuffix("_mask")
                 if part is not None and key.endswith("_mask") and f"{name}_orig" in module._parameters:
                     kept[f"{path}.{name}" if path else name] = part != 0
-        return cls(kept or {name: weight.detach() != 0 for name, weight in layer_weights(net).items()})
+        return cls((kept or {name: weight.detach() != 0 for name, weight in layer_weights(net).items()}) | held)
 
     def __getitem__(self, name: str) -> Tensor:
         return self._kept[name]
@@ -144,8 +146,8 @@ class Mask(Mapping[str, Tensor]):
         """Keeps what both keep; both must belong to the same architecture."""
         if not isinstance(other, Mask):
             return NotImplemented
-        _compare(self, {name: kept.shape for name, kept in other.items()}, "the other mask")
-        _compare(other, {name: kept.shape for name, kept in self.items()}, "the first mask")
+        compare_shapes(self, {name: kept.shape for name, kept in other.items()}, "the other mask")
+        compare_shapes(other, {name: kept.shape for name, kept in self.items()}, "the first mask")
         return Mask({name: kept & other[name] for name, kept in self.items()})
 
     @property
@@ -218,7 +220,7 @@ class Mask(Mapping[str, Tensor]):
         """Each weight that the mask names, with True where it is kept."""
         weights, held = name_parameters(net), find_held(net, self)
         shapes = {name: weight.shape for name, weight in weights.items()}
-        _compare(self, shapes | held, "the network")
+        compare_shapes(self, shapes | held, "the network")
         own = [(name, kept) for name, kept in self.items() if name not in held]
         return [(weights[name], kept.to(weights[name].device)) for name, kept in own]
 
@@ -227,7 +229,7 @@ class Mask(Mapping[str, Tensor]):
         from torch.nn.utils import prune
 
         shapes = {name.removesuffix("_orig"): weight.shape for name, weight in name_parameters(net).items()}
-        _compare(self, shapes, "the network")
+        compare_shapes(self, shapes, "the network")
         modules = dict(walk_modules(net))
         for name, kept in self.items():
             path, _, leaf = name.rpartition(".")
@@ -282,17 +284,5 @@ def _alive(scores: Mapping[str, Tensor], start: Mask | None) -> dict[str, Tensor
     if start is None:
         return {}
     known = {name: kept for name, kept in start.items() if name in scores}
-    _compare(known, _shapes(scores), "the scores")
+    compare_shapes(known, _shapes(scores), "the scores")
     return {name: kept.flatten() for name, kept in known.items() if not kept.numpy().all()}
-
-
-def _compare(mask: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], what: str) -> None:
-    """Refuses a mask whose names or shapes `shapes` does not have."""
-    wrong = [
-        f"{name} is {tuple(kept.shape)} in the mask, {tuple(shapes[name]) if name in shapes else 'missing'} in {what}"
-        for name, kept in mask.items()
-        if shapes.get(name) != kept.shape
-    ]
-    if wrong:
-        more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
-        raise UsageError(f"the mask is for another architecture: {'; '.join(wrong[:3])}{more}")

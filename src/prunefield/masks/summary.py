@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -89,6 +90,8 @@ def summarise_mask(
         rows.append({"layer": name, "weights": part.numel(), "kept": kept, "density": kept / max(part.numel(), 1)})
     if net is None:
         return Summary(tuple(rows))
+    if shape is not None and not (isinstance(shape, Sequence) and all(isinstance(side, Integral) for side in shape)):
+        raise UsageError(f"shape must be whole numbers, as in (3, 32, 32), not {shape!r:.100}")
     parameters = sum(parameter.numel() for parameter in net.parameters())
     if shape is None and data is None:
         return Summary(tuple(rows), parameters)

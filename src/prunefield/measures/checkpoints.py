@@ -16,6 +16,7 @@ from prunefield.core.sizes import check_safetensors
 from prunefield.data.arrays import is_npy, read_arrays
 from prunefield.masks.mask import Mask
 from prunefield.measures.torch_files import check_torch_file
+from prunefield.modules.holders import fill_weights
 from prunefield.modules.naming import layer_weights
 
 Matrix = Tensor | np.ndarray
@@ -79,7 +80,7 @@ def _open_network(net: NetworkOrFile) -> tuple[str, Mapping[str, Tensor]]:
     if isinstance(net, nn.Module):
         check_filled(net)
         masks = {f"{name}_mask": kept for name, kept in Mask.from_module(net).items()}
-        return "the network", {**layer_weights(net), **masks}
+        return "the network", {**fill_weights(net), **masks}
     if isinstance(net, Matrix):
         return "the network", {"weight": _read_matrix(net, "the network")}
     if not isinstance(net, Mapping):

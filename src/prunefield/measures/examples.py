@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,8 @@ def prepare_examples(x: Any, y: Any = None, shape: Sequence[int] | None = None) 
     ((8, 8), ('channels are the last axis; of 3 channels only channel 2, which varies most, is used',))
     """
     values = _read_numbers(x)
+    if shape is not None and not (isinstance(shape, Sequence) and all(isinstance(side, Integral) for side in shape)):
+        raise UsageError(f"shape must be whole numbers, as in (3, 32, 32), not {shape!r:.100}")
     shape = tuple(shape) if shape is not None else tuple(values.shape[1:])
     if math.prod(shape) * len(values) != values.numel() or not 1 <= len(shape) <= 3:
         raise UsageError(
@@ -104,6 +107,8 @@ def has_channels_last(shape: Sequence[int]) -> bool:
 
 def _read_numbers(x: Any) -> Tensor:
     """x as float32 if that is exact, else as float64."""
+    if np.ma.is_masked(x):
+        raise UsageError(f"{np.ma.count_masked(x)} of the inputs are masked; leave those examples out or fill them in")
     values = x.detach().cpu() if isinstance(x, Tensor) else np.asarray(x)
     if isinstance(values, np.ndarray):
         if values.dtype.kind in "UO" and not values.ndim:
@@ -178,7 +183,12 @@ def _order_classes(x: Tensor, y: Any, notes: list[str]) -> tuple[Tensor, Tensor,
         raise UsageError(f"y must have one label per example, shape ({len(x)},), not {given.shape}")
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         raise UsageError(f"{int((~np.isfinite(given)).sum())} of the labels are not finite; leave those examples out")
-    names, inverse, counts = np.unique(given, return_inverse=True, return_counts=True)
+    if np.ma.is_masked(y):
+        raise UsageError(f"{np.ma.count_masked(y)} of the labels are masked; leave those examples out")
+    try:
+        names, inverse, counts = np.unique(given, return_inverse=True, return_counts=True)
+    except TypeError as error:  # objects, as pandas has them: None among texts, say
+        raise UsageError(f"the labels cannot be sorted ({error}); give numbers or texts") from None
     large = [index for index, count in enumerate(counts) if count >= FEWEST]
     if len(large) < 2:
         raise UsageError(
@@ -190,7 +200,8 @@ def _order_classes(x: Tensor, y: Any, notes: list[str]) -> tuple[Tensor, Tensor,
     parts = {index: x[torch.from_numpy(inverse == index)] for index in large}
     ranked = sorted(large, key=lambda index: measure_lengthscale(parts[index]))
     first, last = ranked[0], ranked[-1]
-    labels = (names[first].item(), names[last].item())
+    low, high = names[[first, last]].tolist()
+    labels = (low, high)
     if len(large) > 2:
         notes.append(
             f"of {len(large)} classes, {labels[0]!r} has the shortest and {labels[1]!r} the longest lengthscale; "

@@ -16,6 +16,7 @@ from prunefield.core.errors import UsageError, show_line
 from prunefield.core.figures import encode_figure
 from prunefield.core.files import make_folder, write_whole
 from prunefield.measures.checkpoints import KeptWeights, NetworkOrFile, find_layer
+from prunefield.measures.examples import has_channels_last
 from prunefield.measures.pictures import show_fields
 from prunefield.measures.portrait import describe_responses, measure_fields
 from prunefield.modules.calls import Data, join_batches, list_tensors, read_batches, take_batches
@@ -66,7 +67,14 @@ class Measurement(Displayed):
     def notes(self) -> list[str]:
         full = "Nothing is masked, and all full masks have the same width, so widths are those of |w|."
         bare = "Kurtosis and cavity scores need data."
-        return [full] * (self.density == 1) + [bare] * (self.scores is None)
+        notes = [full] * (self.density == 1) + [bare] * (self.scores is None)
+        if has_channels_last(self.shape) and self.shape[0] == self.shape[1] != self.shape[2]:
+            channels, height, width = self.shape
+            notes.append(
+                f"The shape {channels},{height},{width} means {channels} channels of {height} × {width} pixels; if "
+                "channels come last, move them to the front, in the data and the weights."
+            )
+        return notes
 
     def as_json(self) -> dict[str, Any]:
         """The overview as plain values."""
@@ -167,6 +175,8 @@ def _join_examples(data: Data) -> tuple[Tensor, Tensor]:
     y = torch.zeros(len(x), dtype=torch.long) if whole.labels is None else whole.labels.detach().cpu()
     if y.shape != (len(x),):
         raise UsageError(f"y must have one class per example, shape ({len(x)},), not {tuple(y.shape)}")
+    if not bool(y.isfinite().all()):
+        raise UsageError("the labels contain numbers that are not finite; leave those examples out")
     if not bool(x.isfinite().all()):
         raise UsageError("the data contain numbers that are not finite; leave those examples out or fill them in")
     return x, y

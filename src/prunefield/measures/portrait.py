@@ -20,7 +20,7 @@ def measure_fields(weight: Tensor, mask: Tensor, shape: Sequence[int]) -> dict[s
     is masked, `weight_width_x` and `weight_width_y`, the same for |w|, as all full masks have the same width; `ipr` of
     the weights (lufkin2024), N times which is 1 for a flat field; `lonely`, the share of kept inputs without a kept
     neighbour; `selectivity` of the weights for an orientation. The shape is (N,), (height, width) or (channels, height,
-    width); one-dimensional fields have neither `width_y` nor `selectivity`.
+    width); one-dimensional fields have neither `width_y` nor `selectivity`, and no width along a side of one pixel.
 
     >>> found = measure_fields(torch.eye(4), torch.ones(4, 4, dtype=torch.bool), (2, 2))
     >>> found["ipr"].tolist(), found["lonely"].tolist()
@@ -32,8 +32,9 @@ def measure_fields(weight: Tensor, mask: Tensor, shape: Sequence[int]) -> dict[s
     fit, prefix = (fit_gaussians(correlate_sizes(fields)), "weight_") if dense else (measure_widths(masks), "")
     narrow, wide = bound_widths(whole[1:])
     found = {"kept": mask.sum(1).double()}
-    for name, width in ((f"{prefix}width_x", fit.width_x), (f"{prefix}width_y", fit.width_y)):
-        found[name] = torch.where((width > 1.001 * narrow) & (width < 0.999 * wide), width, torch.nan)
+    for name, width, side in ((f"{prefix}width_x", fit.width_x, whole[2]), (f"{prefix}width_y", fit.width_y, whole[1])):
+        fits = (width > 1.001 * narrow) & (width < 0.999 * wide) & (side > 1)
+        found[name] = torch.where(fits, width, torch.nan)
     found["ipr"] = compute_ipr((weight * mask).double())
     found["lonely"] = find_lonely_share(masks)
     found["selectivity"] = find_preference(flatten_fields(fields)).selectivity

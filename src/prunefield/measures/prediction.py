@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -62,8 +63,8 @@ def predict(
     Yes, a ReLU neuron will localise
     """
     for name, value in (("inits", inits), ("resamples", 1 if resamples is None else resamples)):
-        if value < 1:
-            raise UsageError(f"{name} must be at least 1, not {value}")
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            raise UsageError(f"{name} must be at least 1 and a whole number, not {value!r}")
     if not 0 < time < math.inf:
         raise UsageError(f"time must be above 0 and finite, not {time:g}")
     examples = prepare_examples(x, y, shape)

@@ -71,8 +71,12 @@ def _read_arrays(data: Data) -> Data:
     array = getattr(data, "to_numpy")() if _is_table(data) else data  # noqa: B009 - lists have none, and are no tables
     if not isinstance(array, np.ndarray):
         return data
+    if np.ma.is_masked(array):
+        raise UsageError("an array of the data is masked; leave those examples out or fill them in")
     try:
-        return torch.from_numpy(array if array.flags.writeable else array.copy())  # torch warns about others
+        plain = array.astype(array.dtype.newbyteorder("="), copy=False)
+        is_plain = plain.flags.writeable and all(stride >= 0 for stride in plain.strides)  # what torch takes
+        return torch.from_numpy(plain if is_plain else plain.copy())
     except TypeError:
         raise UsageError(f"data must be numbers, and an array is {array.dtype}; convert it") from None
 
@@ -91,6 +95,8 @@ def read_batches(batches: Sequence[Any]) -> list[Fed]:
     dict_keys(['x'])
     """
     found = [_read_batch(batch) for batch in batches]
+    if bare := next((fed for fed in found if next(list_tensors(fed.given), None) is None), None):
+        raise UsageError(f"data must be {FORMS}; one batch has no tensors: {show_line(repr(bare.given), 80)}")
     if not found or not all(count_in_batch(fed) for fed in found):
         raise UsageError(f"this needs data, but there are no examples: set data to {FORMS}")
     return found

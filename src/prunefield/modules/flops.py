@@ -9,6 +9,7 @@ from torch.utils.hooks import RemovableHandle
 
 from prunefield.modules.borrowing import borrow_network
 from prunefield.modules.calls import Data, call_network, find_logits, fit_batch, read_batches, take_batches
+from prunefield.modules.holders import Holder
 from prunefield.modules.naming import LAYERS, walk_modules
 
 
@@ -30,7 +31,8 @@ def count_flops(net: nn.Module, data: Data, mask: Mapping[str, Tensor] | None = 
 
     def follow(prefix: str, layer: nn.Module) -> RemovableHandle:
         def add_layer(layer: Any, _: object, output: object) -> None:
-            add(f"{prefix}weight", layer.weight, find_logits(output).numel() // layer.weight.shape[0])
+            weight = layer.keeps()["weight"] if isinstance(layer, Holder) else layer.weight
+            add(f"{prefix}weight", weight, find_logits(output).numel() // weight.shape[0])
 
         def add_attention(layer: Any, given: tuple[Tensor, ...], named: dict[str, Tensor], _: object) -> None:
             inputs = dict(zip(("query", "key", "value"), given, strict=False)) | named
@@ -50,7 +52,7 @@ def count_flops(net: nn.Module, data: Data, mask: Mapping[str, Tensor] | None = 
     layers = {
         layer: name
         for name, layer in reversed(walk_modules(net))
-        if isinstance(layer, (*LAYERS, nn.MultiheadAttention))
+        if isinstance(layer, (*LAYERS, Holder, nn.MultiheadAttention))
     }  # under its first name
     handles = [follow(f"{name}." if name else "", layer) for layer, name in layers.items()]
     fed = read_batches(take_batches(data, "shape", generator=torch.Generator()))[0]

@@ -1,42 +1,17 @@
 """Holding: weights that are zero stay zero, whatever optimizers do to them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import increment_version
 from torch.utils.hooks import RemovableHandle
 
 from prunefield.core.errors import UsageError
-from prunefield.modules.naming import check_network, walk_modules
 
 Pairs = Sequence[tuple[Tensor, Tensor]]  # a weight, and True where it is kept, on the same device
 BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # integers by their size in bytes
-
-
-class Holder(nn.Module):
-    """A layer that has only kept weights, so that nobody need hold the others at zero."""
-
-    def keeps(self) -> dict[str, Tensor]:
-        """True where a weight is kept, by the name of the parameter."""
-        raise NotImplementedError
-
-
-def find_held(net: nn.Module, mask: Mapping[str, Tensor]) -> dict[str, torch.Size]:
-    """The shapes of the weights of which a net has only the kept ones; refuses a mask that prunes more of them."""
-    check_network(net)
-    held = {
-        f"{path}.{key}" if path else key: kept
-        for path, module in walk_modules(net)
-        if isinstance(module, Holder)
-        for key, kept in module.keeps().items()
-    }
-    for name, kept in held.items():
-        if name in mask and mask[name].shape == kept.shape and (kept & ~mask[name]).any():
-            raise UsageError(
-                f"the compact layer of {name} keeps weights that this mask prunes: expand the network first"
-            )
-    return {name: kept.shape for name, kept in held.items()}
 
 
 class Handle:
@@ -88,5 +63,7 @@ def set_zeros(pairs: Pairs) -> None:
             # Bit patterns times 0 or 1: eight times as fast as torch's fill, and right for infinite weights, too.
             numbers = weight.detach().view(bits).numpy()
             np.multiply(numbers, kept.numpy(), out=numbers)
+            if not weight.is_inference():
+                increment_version(weight)  # autograd refuses gradients of outputs from before
         else:
             weight.masked_fill_(~kept, 0)

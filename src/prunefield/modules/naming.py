@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 from torch.optim.swa_utils import AveragedModel
 
 from prunefield.core.errors import UsageError
@@ -64,12 +65,15 @@ def check_network(net: object) -> None:
 def name_parameters(net: nn.Module) -> dict[str, Tensor]:
     """Every parameter under each of its names, as in `walk_modules`."""
     check_network(net)
-    return {
+    found: dict[str, Tensor] = {
         f"{path}.{key}" if path else key: parameter
         for path, module in walk_modules(net)
         for key, parameter in module._parameters.items()
         if parameter is not None
     }
+    if empty := next((name for name, parameter in found.items() if is_lazy(parameter)), None):
+        raise UsageError(f"the parameter {empty!r} has no shape yet: call the network once")
+    return found
 
 
 def layer_weights(net: nn.Module) -> dict[str, Tensor]:

@@ -1,6 +1,7 @@
 """What a score is given when data and network are known by name: examples of a task, in the shape of the network."""
 
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prunefield.core.errors import UsageError
@@ -24,6 +25,8 @@ def choose_task(
     """
     from prunefield.tasks import Synthetic, Task
 
+    if data and (path := Path(data)).suffix in (".npy", ".npz") and path.is_file():
+        raise UsageError(f"data are examples of a task; for arrays in a file: npz,path={path.resolve()}")
     table = read_settings(data or "normal")
     task = Task.parse(table)
     free = isinstance(task, Synthetic) and "shape" not in table

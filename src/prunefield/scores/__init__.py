@@ -12,6 +12,7 @@ from torch.nn.parameter import is_lazy
 from prunefield.core.errors import UsageError
 from prunefield.core.plugin import Plugin
 from prunefield.modules.calls import Data, Hooks, Needs
+from prunefield.modules.holders import Holder
 from prunefield.modules.naming import LAYERS, is_named, walk_modules
 
 Names = Annotated[
@@ -76,6 +77,10 @@ def find_prunable(net: nn.Module, skip: Sequence[str] = (), also: Sequence[str] 
                     found[prefix + key] = parameter
         if isinstance(module, LAYERS):  # a computed weight is not read: reading a spectral norm changes it
             found[f"{prefix}weight"] = module._parameters.get("weight")
+        elif isinstance(module, Holder) and (
+            held := [key for key in module.keeps() if not is_named(prefix + key, skip)]
+        ):
+            raise UsageError(f"{prefix + held[0]!r} is the weight of a compact layer: expand the network first")
     for pattern in (*skip, *also):
         if not any(is_named(name, [pattern]) for some in (found, *names.values()) for name in some):
             raise UsageError(f"the network has no weight {pattern!r}; its weights are {', '.join(found)}")

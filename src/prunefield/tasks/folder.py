@@ -55,7 +55,9 @@ class Folder(Cropping, Own):
         return {"limit", "standardise", "largest", "flips"} | (set() if self.crops else {"smallest"})
 
     def files(self) -> list[Path]:
-        return sorted(path for path in self.origin.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+        if not self.origin.is_dir():
+            raise UsageError(f"{self.origin} is not a folder; a folder has images of each class, CLASS/FILE")
+        return sorted(_walk_images(self.origin))
 
     def read(self) -> tuple[shelf.Shape, Iterator[Any]]:
         channels = 1 if self.grey else 3
@@ -93,11 +95,16 @@ class Folder(Cropping, Own):
                     f"{self.origin / kind} has {has} images; at least {EVERY} are needed to hold one out, unless there "
                     "are folders train and test"
                 )
+        if not parts["test"]:
+            raise UsageError(
+                f"{self.origin} has no folders train and test, and no class has the {EVERY} images needed to hold one "
+                "out"
+            )
         return {split: sorted(items) for split, items in parts.items()}, len(classes)
 
     def _read_image(self, file: Path) -> Any:
-        check_claim(file, file.stat().st_size, count_stored(file))
         try:
+            check_claim(file, file.stat().st_size, count_stored(file))
             content = file.read_bytes()
         except OSError as error:
             raise cannot_read(file, error) from None
@@ -141,6 +148,28 @@ class Folder(Cropping, Own):
 
 def _collect_images(top: Path) -> dict[str, list[Path]]:
     """The image files of each class."""
-    folders = sorted(path for path in top.iterdir() if path.is_dir())
-    found = {path.name: sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES) for path in folders}
+    folders = sorted(path for path in _list_visible(top) if path.is_dir())
+    found = {path.name: sorted(filter(_is_named_image, _list_visible(path))) for path in folders}
     return {name: files for name, files in found.items() if files}
+
+
+def _walk_images(top: Path, above: frozenset[Path] = frozenset()) -> Iterator[Path]:
+    """The image files in a folder and in those inside of it, also behind links, but not around in circles."""
+    if (place := top.resolve()) not in above:
+        for path in _list_visible(top):
+            if path.is_dir():
+                yield from _walk_images(path, above | {place})
+            elif _is_named_image(path) and path.is_file():
+                yield path
+
+
+def _list_visible(folder: Path) -> list[Path]:
+    """What is in a folder, but for what editors and systems hide in it, such as `.ipynb_checkpoints` and `._1.png`."""
+    try:
+        return [path for path in folder.iterdir() if not path.name.startswith(".")]
+    except OSError as error:
+        raise cannot_read(folder, error) from None
+
+
+def _is_named_image(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES

@@ -31,6 +31,8 @@ class Npz(Own):
         names, y = np.unique(arrays["y"], return_inverse=True)
         if len(names) < 2:
             raise UsageError(f"{self.origin}: y needs at least two classes, not {len(names)}")
+        if "y_test" in arrays and "x_test" not in arrays:
+            raise UsageError(f"{self.origin} has y_test but no x_test")
         if "x_test" in arrays:
             labels = arrays.get("y_test", np.zeros(0))
             test = self._check("x_test", arrays["x_test"], labels)

@@ -4,13 +4,15 @@ import copy
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MethodType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from prunefield.core.errors import PruneWarning
+from prunefield.core.errors import PruneWarning, UsageError
 from prunefield.masks.mask import Mask
-from prunefield.modules.naming import walk_modules
+from prunefield.modules.naming import check_network, walk_modules
 from prunefield.training.compact_layer import NUMBERS, CompactLinear
 
 BREAK_EVEN = 0.5  # density of a layer below which its kept weights cost less than the dense products
@@ -23,9 +25,9 @@ def compact(
     """A copy of a network in which masked `nn.Linear` layers are `CompactLinear`; `expand` gives the dense one back.
 
     Layers of more than `smallest` weights are replaced if the mask keeps at most this `density` of them. The others
-    stay dense and masked: convolutions, for which there is a warning, and weights that two layers share. `mask.hold_`
-    holds their zeros, and works with the copy as with the network. Make the optimizer from the copy's parameters: its
-    buffers then shrink, too.
+    stay dense and masked: convolutions, for which there is a warning, layers that share a weight or bias, and those
+    that somebody else uses (`find_layers`). `mask.hold_` holds their zeros, and works with the copy as with the
+    network. Make the optimizer from the copy's parameters: its buffers then shrink, too.
 
     >>> net = nn.Sequential(nn.Linear(100, 50), nn.ReLU(), nn.Linear(50, 2))
     >>> small = compact(net, Mask({"0.weight": torch.rand(50, 100) < 0.1}), smallest=0)
@@ -34,8 +36,10 @@ def compact(
     >>> expand(small)[0]
     Linear(in_features=100, out_features=50, bias=True)
     """
-    kept = Mask(mask)
-    small = copy.deepcopy(net)
+    check_network(net)
+    if not (0 <= density <= 1 and smallest >= 0):
+        raise UsageError(f"density must be from 0 to 1 and smallest at least 0, not {density!r} and {smallest!r}")
+    kept, small = Mask(mask), _copy_net(net)
     kept.apply_(small)
     folded = [name for name, part in kept.items() if part.ndim > 2 and not part.all()]
     if folded:
@@ -51,7 +55,8 @@ def compact(
 
 def expand(net: nn.Module) -> nn.Module:
     """A copy of a network in which every `CompactLinear` is an `nn.Linear` again, with zeros where it was pruned."""
-    dense = copy.deepcopy(net)
+    check_network(net)
+    dense = _copy_net(net)
     layers = [module for _, module in walk_modules(dense) if isinstance(module, CompactLinear)]
     return replace_layers(dense, {id(layer): _make_dense(layer) for layer in layers})
 
@@ -83,10 +88,16 @@ def is_worth_it(weights: int, density: float, most: float, smallest: int | None 
 
 
 def find_layers(net: nn.Module, mask: Mask, density: float, smallest: int) -> list[tuple[nn.Linear, Tensor]]:
-    """The layers that are to be compact, with their masks."""
+    """The layers that are to be compact, with their masks.
+
+    Not those that share a parameter, nor those that a module also holds in a list or dict of its own, where they cannot
+    be replaced, nor those of an encoder layer that gives their weights to a kernel of torch in `eval` mode.
+    """
     shares, found = mask.per_layer(), {}
     names: dict[int, set[int]] = {}
+    used: set[int] = set()
     for path, module in walk_modules(net):
+        used.update(_list_used(module))
         for parameter in module._parameters.values():
             names.setdefault(id(parameter), set()).add(id(module))
         name = f"{path}.weight" if path else "weight"
@@ -94,7 +105,36 @@ def find_layers(net: nn.Module, mask: Mask, density: float, smallest: int) -> li
             continue
         if is_worth_it(mask[name].numel(), shares[name], density, smallest):
             found[id(module)] = (module, mask[name])
-    return [pair for pair in found.values() if len(names[id(pair[0].weight)]) == 1]
+    return [
+        (layer, part)
+        for layer, part in found.values()
+        if id(layer) not in used and all(len(names[id(own)]) == 1 for own in layer.parameters())
+    ]
+
+
+def _list_used(module: nn.Module) -> Iterator[int]:
+    """The identities of modules that this one holds elsewhere than among its children, or whose weights it reads."""
+    if isinstance(module, nn.TransformerEncoderLayer) and module.self_attn.batch_first:
+        yield from map(id, module.children())
+    todo, seen = [value for key, value in vars(module).items() if key != "_modules"], set[int]()
+    while todo:
+        value: Any = todo.pop()
+        value = value.__self__ if isinstance(value, MethodType) else value
+        if isinstance(value, nn.Module):
+            yield id(value)
+        elif isinstance(value, dict | list | tuple | set) and id(value) not in seen:
+            seen.add(id(value))
+            todo += value.values() if isinstance(value, dict) else value
+
+
+def _copy_net(net: nn.Module) -> nn.Module:
+    try:
+        return copy.deepcopy(net)
+    except RuntimeError as error:  # of torch.nn.utils.prune, weight_norm and the like
+        reason = str(error).partition(". ")[0]
+        raise UsageError(
+            f"the network cannot be copied; undo prune or weight_norm, if it has them ({reason})"
+        ) from None
 
 
 def is_plain(layer: nn.Linear) -> bool:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from prunefield.core.errors import UsageError
-from prunefield.modules.holding import Holder
+from prunefield.modules.holders import Holder
 from prunefield.training.kept import Kept, choose_tiles
 
 NUMBERS = (torch.float32, torch.float64)
@@ -46,9 +46,14 @@ class CompactLinear(Holder):
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[-1:] != (self.in_features,):
             raise UsageError(f"inputs must have the shape (…, {self.in_features}), not {tuple(x.shape)}")
+        check_numbers(self.weight, x)
+        if self.weight.shape != self.kept.columns.shape:
+            raise UsageError(
+                f"a compact layer has {len(self.kept.columns)} weights, not {tuple(self.weight.shape)}; a dense state "
+                "is given to load_state_dict"
+            )
         if x.dtype != self.weight.dtype:
             raise UsageError(f"the weights are {self.weight.dtype} and the inputs {x.dtype}; convert one of them")
-        check_numbers(self.weight, x)
         return _Multiply.apply(x, self.weight, self.bias, self.kept)  # type: ignore[return-value]
 
     def keeps(self) -> dict[str, Tensor]:
@@ -110,7 +115,7 @@ class _Multiply(torch.autograd.Function):
         multiply_kept(*(item.contiguous().numpy() for item in arrays), (0.0,) * parts)
         ctx.save_for_backward(columns, weight)
         ctx.kept, ctx.parts, ctx.shape = kept, parts, x.shape
-        return out[:, : len(rows)].T.reshape(*x.shape[:-1], kept.shape[0])
+        return _own_memory(out[:, : len(rows)].T.reshape(*x.shape[:-1], kept.shape[0]))
 
     @staticmethod
     @once_differentiable
@@ -130,6 +135,11 @@ class _Multiply(torch.autograd.Function):
         elif ctx.needs_input_grad[1]:
             correlate_kept(*arrays, *rest)
         return below, target, rows.sum(0) if ctx.needs_input_grad[2] else None, None
+
+
+def _own_memory(view: Tensor) -> Tensor:
+    """The same numbers in the same places, no longer a view for autograd, which lets nobody change one in place."""
+    return view.new_empty(0).set_(view.untyped_storage(), view.storage_offset(), view.shape, view.stride())
 
 
 def transpose_rows(x: Tensor, width: int) -> Tensor:

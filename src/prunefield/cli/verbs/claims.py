@@ -4,6 +4,7 @@ With --published, show the results that are shipped with prunefield; no store is
 """
 
 from argparse import ArgumentParser, Namespace
+from shlex import quote
 
 from prunefield.cli.options import add_items, add_store, print_json
 
@@ -31,7 +32,9 @@ def execute(args: Namespace) -> int:
         absent = "{name} has no published result"
     else:
         found = read_ledger(args.items or None, args.scale, args.store)
-        absent = "{name} is not in the store; run: prunefield reproduce {name} --store {store}"
+        at, scale = (f" at {args.scale} scale", f" --scale {args.scale}") if args.scale else ("", "")
+        command = f"prunefield reproduce {{name}}{scale} --store {quote(str(args.store))}"
+        absent = f"{{name}} is not in the store{at}; run: {command}"
     if args.json:
         entries = [{key: part for key, part in entry.items() if key != "claims"} for entry in found.entries.values()]
         published = {"items": list(filter(None, entries))} if args.published else {}
@@ -39,5 +42,5 @@ def execute(args: Namespace) -> int:
     else:
         found.show()
         for name in found.unfinished:
-            print(absent.format(name=name, store=args.store))
+            print(absent.replace("{name}", name))
     return 1 if args.strict and found.contradicted else 0

@@ -11,12 +11,13 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prunefield.cli.options import add_json, parse_shape, print_json
+from prunefield.cli.options import add_json, is_array_file, parse_shape, print_json
 from prunefield.core.errors import UsageError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+USUAL = (3, 32, 32)  # shape of an input, if nothing tells
 EXAMPLES = {
     "prunefield measure net.safetensors --shape 1,28,28": "widths and IPR of the first layer",
     "prunefield measure net.pt --shape 3,32,32 --data cifar10 --out fields": "with kurtosis and cavity scores",
@@ -45,9 +46,8 @@ def add_options(parser: ArgumentParser) -> None:
     )
     add(
         "--shape",
-        default="3,32,32",
         metavar="N,N,…",
-        help="shape of one input: channels, height, width [default: 3,32,32]",
+        help="shape of one input: channels, height, width [default: that of the data, or 3,32,32]",
     )
     add("--data", metavar="FILE|TASK", help="FILE.npz with x and y, FILE.npy, or a task such as leaves,side=32")
     add("--per-class", type=int, default=50, metavar="N", help="number of images of each class [default: 50]")
@@ -62,8 +62,9 @@ def execute(args: Namespace) -> int:
     from prunefield.measures.measurement import measure
 
     torch.set_num_threads(1)
-    data = read_images(args) if args.data else None
-    found = measure(args.weights, args.layer, parse_shape(args.shape), mask=args.mask, data=data)
+    data, shape = read_images(args) if args.data else (None, USUAL)
+    shape = parse_shape(args.shape) if args.shape is not None else USUAL if shape == (prod(USUAL),) else shape
+    found = measure(args.weights, args.layer, shape, mask=args.mask, data=data)
     if args.out:
         found.save(args.out)
     if args.json:
@@ -73,8 +74,11 @@ def execute(args: Namespace) -> int:
     return 0
 
 
-def read_images(args: Namespace) -> "tuple[Tensor, Tensor]":
-    """Images (n, inputs), `per_class` of each class, and their classes; a file without labels is one class."""
+def read_images(args: Namespace) -> "tuple[tuple[Tensor, Tensor], tuple[int, ...]]":
+    """Images (n, inputs), `per_class` of each class, and their classes; and the shape of one image.
+
+    A file without labels is one class.
+    """
     import torch
 
     from prunefield.core.seeds import generator
@@ -84,11 +88,11 @@ def read_images(args: Namespace) -> "tuple[Tensor, Tensor]":
 
     if args.per_class < 4:
         raise UsageError(f"--per-class must be at least 4, not {args.per_class}; a kurtosis needs that many images")
-    if Path(args.data).suffix not in (".npy", ".npz"):
+    if not is_array_file(args.data):
         task = Task.parse(args.data)
         check_demand(f"--per-class {args.per_class}", 4 * args.per_class * task.classes * prod(task.shape))
-        return draw_balanced(task, args.per_class, generator=generator(args.seed, "measure"))
-    x, y, _ = read_examples(Path(args.data))
+        return draw_balanced(task, args.per_class, generator=generator(args.seed, "measure")), task.shape
+    x, y, shape = read_examples(Path(args.data))
     y = torch.zeros(len(x), dtype=torch.long) if y is None else y
     chosen = torch.cat([torch.nonzero(y == label).flatten()[: args.per_class] for label in y.unique()])
-    return x[chosen], y[chosen]
+    return (x[chosen], y[chosen]), shape

@@ -11,7 +11,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prunefield.cli.options import add_json, print_json
+from prunefield.cli.options import add_json, is_array_file, print_json
 from prunefield.core.errors import UsageError
 from prunefield.core.names import modules
 from prunefield.core.settings import change_setting, read_settings
@@ -78,7 +78,7 @@ def read_inputs(args: Namespace) -> "tuple[Tensor, Tensor | None, tuple[int, ...
     from prunefield.tasks import Task
 
     path = Path(args.data)
-    if path.suffix in (".npy", ".npz"):
+    if is_array_file(args.data):
         return read_examples(path)
     if path.exists():
         raise UsageError(f"{path} is neither .npy nor .npz; save an array with numpy.save or numpy.savez(x=…, y=…)")

@@ -67,10 +67,13 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
+    if args.action not in (*ACTIONS, *EXCHANGE):
+        raise unknown("action of runs", args.action, [*ACTIONS, *EXCHANGE])
+    for option, actions in TAKEN.items():
+        if getattr(args, option) not in (None, False) and args.action not in actions:
+            raise UsageError(f"--{option} has no effect on `runs {args.action}`; it is for {', '.join(actions)}")
     if args.action in EXCHANGE:
         return EXCHANGE[args.action](args)
-    if args.action not in ACTIONS:
-        raise unknown("action of runs", args.action, [*ACTIONS, *EXCHANGE])
     store = old_store(args)
     folders = [store.match(name) for name in args.names] if args.names else list(store)
     if args.kind is not None:
@@ -134,7 +137,12 @@ def print_table(args: Namespace, folders: "list[RunFolder]") -> int:
     from prunefield.core.terminal import show_table
     from prunefield.lab.store import tabulate_runs
 
+    if args.json and args.csv == "-":
+        raise UsageError("--json and --csv - both print to stdout; choose one of them, or a file with --csv FILE")
     found: Any = tabulate_runs(folders, records=args.records)
+    if args.csv not in (None, "-"):
+        write_whole(Path(args.csv), found.to_csv(index=False).encode(), chosen_by="--csv")
+        print(f"{args.csv}: {_show_size(found)}", file=sys.stderr if args.json else None)
     if args.parquet is not None:
         from prunefield.lab.exports import encode_parquet
 
@@ -144,10 +152,7 @@ def print_table(args: Namespace, folders: "list[RunFolder]") -> int:
         print_json({"runs": found.astype(object).where(found.notna(), None).to_dict("records")})
     elif args.csv == "-":
         sys.stdout.write(found.to_csv(index=False))
-    elif args.csv is not None:
-        write_whole(Path(args.csv), found.to_csv(index=False).encode(), chosen_by="--csv")
-        print(f"{args.csv}: {_show_size(found)}")
-    elif args.parquet is None:
+    elif args.csv is None and args.parquet is None:
         varies = [key for key in found if key == "run" or found[key].map(str).nunique() > 1]
         show_table(varies, found[varies].astype(object).to_numpy().tolist())
     return 0
@@ -198,3 +203,6 @@ def remove_runs(args: Namespace, folders: "list[RunFolder]") -> int:
 
 ACTIONS = {"list": print_runs, "table": print_table, "show": show_runs, "verify": verify_runs, "remove": remove_runs}
 EXCHANGE = {"pack": pack_runs, "unpack": unpack_into_store, "merge": merge_runs}
+TAKEN = dict.fromkeys(("damaged", "unfinished", "all"), tuple(ACTIONS))  # options, and the actions that heed them
+TAKEN |= {"kind": (*ACTIONS, "pack"), "long": ("list",), **dict.fromkeys(("records", "csv", "parquet"), ("table",))}
+TAKEN |= dict.fromkeys(("item", "study", "out"), ("pack",))
