@@ -78,6 +78,14 @@ def test_large_photographs_are_stored_small(tmp_path):
     assert edges[0].tolist() == [34, 48, 33]  # reduced by 21: a quarter of the shorter edge still has 8 pixels
 
 
+def test_images_in_a_folder_val_are_held_out(tmp_path):
+    for split, level in (("train", 10), ("val", 200)):
+        fill(tmp_path / split, count=2, make=lambda level=level: Image.new("L", (30, 30), level))
+    task = stream(tmp_path)
+    assert grey(task, task.sample(20, generator=seed()).x).max() < 11
+    assert grey(task, task.held_out(20, generator=seed()).x).min() > 199
+
+
 def test_held_out_crops_are_of_every_fifth_photograph(tmp_path):
     levels = iter([0, 10, 20, 30, 200, 5, 15, 25, 35, 205])
     task = stream(fill(tmp_path, make=lambda: Image.new("L", (30, 30), next(levels))))

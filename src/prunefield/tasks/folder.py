@@ -21,12 +21,14 @@ from prunefield.tasks._squares import Planes, cut_squares
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
 SPLITS = ("train", "test")
+HELD = ("test", "val", "valid", "validation")  # names of the folder of test images, the first that is there
 
 
 class Folder(Cropping, Own):
     """Your own images as data for redman2025: `path/CLASS/FILE`, or `path/train/CLASS/FILE` and `path/test/CLASS/FILE`.
 
-    Classes are numbered in the order of their names. Without train and test, every fifth file of a class is held out.
+    Where there is no folder test, one named val, valid or validation serves. Classes are numbered in the order of their
+    names. Without train and test, every fifth file of a class is held out.
     Each image is cropped to its central square and scaled to side × side pixels. The first file of every class comes
     first, then the second, so that `limit` keeps classes balanced.
 
@@ -74,7 +76,8 @@ class Folder(Cropping, Own):
 
     def _sort_files(self) -> tuple[dict[str, list[tuple[int, int, Path]]], int]:
         """Rank in its class, label and path of each training and test file, and the number of classes."""
-        tops = {split: self.origin / split for split in SPLITS}
+        held = next((name for name in HELD if (self.origin / name).is_dir()), HELD[0])
+        tops = {"train": self.origin / "train", "test": self.origin / held}
         given = all(top.is_dir() for top in tops.values())
         found = {split: _collect_images(top if given else self.origin) for split, top in tops.items()}
         classes = sorted(found["train"])

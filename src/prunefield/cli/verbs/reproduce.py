@@ -87,15 +87,14 @@ def print_end(args: Namespace, found: "Reproduction", page: str | None) -> None:
     for key, words in PUBLISHED.items():
         if published[key]:
             print(f"{published[key]} of {items} {words}")
-    if any(entry.get("files") for entry in found.entries.values()):
+    if found.claims:
         print(f"figures  {args.store / 'items'} (SVG, PDF, CSV)")
     if page:
         print(f"page     {page}")
     is_elsewhere = shutil.which("prunefield") is None and sys.argv[0].endswith("/prunefield")
     program = sys.argv[0] if is_elsewhere else "prunefield"
     place = store_option(args.store)
-    first = next((claim["item"] for claim in choose_highlights(found.claims)), "")
     if len(found.claims) > FEW:
         print(f"next     {program} claims{place}    (every claim with its numbers)")
-    if first and args.scale == "smoke":
-        print(f"         {program} reproduce {first} --scale laptop{place}")
+    if args.scale == "smoke" and (best := choose_highlights(found.claims)):
+        print(f"         {program} reproduce {best[0]['item']} --scale laptop{place}")

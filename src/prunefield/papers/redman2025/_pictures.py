@@ -7,17 +7,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, rows
-from prunefield.papers._kit import BLACK, BLUE, GREEN, GREY, PALETTE, PURPLE, VERMILION
+from prunefield.papers._kit import BLACK, BLUE, GREEN, GREY, PALETTE, PURPLE, VERMILION, explain_no_tensors, has_tensors
 from prunefield.papers.redman2025._cavities import name_next
 from prunefield.papers.redman2025._curves import METHOD_NAMES, curve
 from prunefield.papers.redman2025._fates import READINGS
 from prunefield.papers.redman2025._intervals import draw_mean
 from prunefield.papers.redman2025._nets import DATA, data_of, inputs_of
 from prunefield.runs import Result, Run
+from prunefield.runs.greedy import Greedy, read_fields
 from prunefield.runs.imp import METHODS, Imp, Method, read_masks
 
 COLOURS = {"imp": BLACK, "oneshot": BLUE, "random": VERMILION, "greedy": GREEN, "cavity": PURPLE, "ica": GREEN}
+GOALS = {"kurtosis": "greedy", "corrected": "cavity"}  # the two methods of greedy pruning
 LABELS = {
     **METHOD_NAMES,
     "greedy": "greedy: kurtosis",
@@ -83,6 +86,16 @@ def draw_gaussian_kurtosis(axes: Axes, kurtosis: float) -> None:
     axes.axhline(kurtosis, color=GREY, linestyle=":", label="n Gaussian values: 3(n − 1)/(n + 1)")
     words = f"n = {count:,}:\n{kurtosis:.4g}"  # beside the axes, where no curve crosses it
     axes.text(1.01, kurtosis, words, color=GREY, size="small", va="center", transform=axes.get_yaxis_transform())
+
+
+def draw_greedy_masks(axes: Axes, run: Greedy, result: Result) -> None:
+    """The last masks of greedy pruning."""
+    goal = GOALS[run.goal]
+    title = f"last masks, {LABELS[goal]}"
+    if has_tensors(result):
+        show_fields(axes, read_fields(run, result)[:45], 15, title, COLOURS[goal])
+    else:
+        explain_no_tensors(axes, title)
 
 
 def draw_evidence(panels: list[Axes], table: Frame, data: str) -> None:

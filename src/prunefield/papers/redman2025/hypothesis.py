@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prunefield.core.figures import letter_panels
-from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, Scale, Verdict, gather, judge, numbers, rows
-from prunefield.papers._kit import Row, explain_no_tensors, has_tensors
+from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities, name_next, read_next
 from prunefield.papers.redman2025._curves import (
     LOCAL,
@@ -41,9 +40,9 @@ from prunefield.papers.redman2025._nets import (
     widths,
 )
 from prunefield.papers.redman2025._parts import NetItem
-from prunefield.papers.redman2025._pictures import COLOURS, LABELS, data_in, draw_evidence, fit_height
+from prunefield.papers.redman2025._pictures import GOALS, data_in, draw_evidence, draw_greedy_masks, fit_height
 from prunefield.runs import Result, Run
-from prunefield.runs.greedy import Greedy, read_fields
+from prunefield.runs.greedy import Greedy
 from prunefield.runs.imp import METHODS
 from prunefield.runs.kurtosis import Kurtosis
 from prunefield.runs.widths import Widths
@@ -52,7 +51,6 @@ MOST = 0.9  # "maximally": this share of the rise that greedy pruning reaches
 TOGETHER = -0.9  # rank correlation over rounds
 RAISED = 0.5  # of IMP's rise in kurtosis: greedy pruning that reaches less cannot show that a rise is not enough
 OPEN = "not testable at this scale"
-GOALS = {"kurtosis": "greedy", "corrected": "cavity"}  # the two methods of greedy pruning
 COLUMNS = {
     Widths: {"method": "method", "density": "density", "width": "median_x_top"},
     Kurtosis: {"method": "method", "kurtosis": "within"},
@@ -242,12 +240,8 @@ class Hypothesis(NetItem):
             draw_evidence(panels, rows(table, data=data), data)
             lettered.extend(panels)
             for column, run in enumerate(run for run in greedy if data_of(run.of.task) == data):
-                axes, goal = figure.add_subplot(grid[2 * place + 1, 2 * column : 2 * column + 2]), GOALS[run.goal]
-                title = f"last masks, {LABELS[goal]}"
-                if has_tensors(results[run]):
-                    show_fields(axes, read_fields(run, results[run])[:45], 15, title, COLOURS[goal])
-                else:
-                    explain_no_tensors(axes, title)
+                axes = figure.add_subplot(grid[2 * place + 1, 2 * column : 2 * column + 2])
+                draw_greedy_masks(axes, run, results[run])
         explain_band(lettered[0])
         letter_panels(lettered)
         figure.legend(*lettered[0].get_legend_handles_labels(), loc="outside upper left", ncols=4)
