@@ -214,7 +214,9 @@ def test_names_from_files_are_shown_and_not_obeyed():
         ({"net": "net"}, r"a network must be a torch\.nn\.Module, not str"),
         ({"start": {"0.weight": torch.ones(12, 36) > 0}}, "start must be a Mask"),
         ({"iterations": 2.5}, "iterations must be a whole number, not 2.5"),
-        ({"floor": -1}, "floor must be at least 0, not -1"),
+        ({"floor": -1}, "floor must be a whole number and at least 0, not -1"),
+        ({"floor": 1.5}, "floor must be a whole number and at least 0, not 1.5"),
+        ({"reduce": "abs"}, "reduce and alpha are for sampled masks, but sample is 'never'"),
     ],
 )
 def test_a_mistake_in_pruning_gets_one_line(net, how, said):

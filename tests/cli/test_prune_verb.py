@@ -212,7 +212,7 @@ def test_an_emptied_layer_is_warned_of(capsys):
             "normed",
             "no weight 'heads'; its weights are",
         ),
-        (["--shape", "4", "--density", "0.5", "--alpha", "0.1"], "normed", "add --sample last"),
+        (["--shape", "4", "--density", "0.5", "--alpha", "0.1"], "normed", "are for sampled masks"),
         (["--data", "normal,side=3", "--density", "0.5"], "normed", "normal: unknown key 'side'"),
         (["--shape", "4", "--density", "0.5", "--device", "nothing"], "normed", "no device 'nothing' here"),
         (["--shape", "4", "--density", "0.5"], "bare", "no weights to prune"),

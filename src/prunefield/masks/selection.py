@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite, prod
+from numbers import Integral
 from typing import Literal, get_args
 
 import numpy as np
@@ -153,8 +154,8 @@ def select_weights(
     sizes = {name: len(values) for name, values in flat.items()}
     room = {name: int(np.count_nonzero(alive[name])) if name in alive else size for name, size in sizes.items()}
     number = count_kept(sum(sizes.values()), density)
-    if floor < 0:
-        raise UsageError(f"floor must be at least 0, not {floor}")
+    if not isinstance(floor, Integral) or floor < 0:
+        raise UsageError(f"floor must be a whole number and at least 0, not {floor!r}")
     if scope != "layer" and sum(min(floor, free) for free in room.values()) > number:
         raise UsageError(f"floor {floor} in each of {len(sizes)} layers is more than the {number} weights kept in all")
     if scope != "layer" and number > sum(room.values()):

@@ -64,6 +64,8 @@ def prune(
     """
     if sample not in get_args(Sampling):
         raise unknown("sampling", sample, get_args(Sampling))
+    if sample == "never" and (reduce is not None or alpha):
+        raise UsageError("reduce and alpha are for sampled masks, but sample is 'never'; choose 'last' or 'every'")
     check_network(net)
     if start is not None and not isinstance(start, Mask):
         raise UsageError(f"start must be a Mask, as in Mask({{name: kept}}), not {type(start).__name__}")

@@ -136,7 +136,8 @@ class Pruned(Run):
                 for name, weight in find_prunable(net).items():
                     weight.copy_(last[f"trained:{name}"])
         stream = seeds.generator(self.seed, "mask")
-        how = {"iterations": self.iterations, "schedule": self.schedule, "sample": self.sample, "reduce": self.reduce}
+        how = {"iterations": self.iterations, "schedule": self.schedule, "sample": self.sample}
+        how |= {"reduce": self.reduce} if self.sample != "never" else {}
         how["check"] = False  # record 0 says what collapsed
         with warnings.catch_warnings(record=True) as topped_up:
             warnings.simplefilter("always")

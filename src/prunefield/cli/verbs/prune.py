@@ -115,8 +115,6 @@ def execute(args: Namespace) -> int:
     classes = task.classes if args.classes is None else args.classes
     net = load_model(args.model, shape, classes, weights=args.weights, seed=args.seed).to(read_device(args))
     data = draw_examples(score, net, task, shape, batch_size=args.batch_size, seed=args.seed)
-    if args.sample == "never" and (args.reduce or args.alpha):
-        raise UsageError("--reduce and --alpha are for sampled masks: add --sample last")
     start = Mask.load(args.start) if args.start else None
     names = ("iterations", "schedule", "scope", "sample", "reduce", "alpha", "floor", "seed")
     how = {name: getattr(args, name) for name in names}
