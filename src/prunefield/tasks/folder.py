@@ -27,7 +27,7 @@ HELD = ("test", "val", "valid", "validation")  # names of the folder of test ima
 class Folder(Cropping, Own):
     """Your own images as data for redman2025: `path/CLASS/FILE`, or `path/train/CLASS/FILE` and `path/test/CLASS/FILE`.
 
-    Where there is no folder test, one named val, valid or validation serves. Classes are numbered in the order of their
+    Without a folder test, one named val, valid or validation serves. Classes are numbered in the order of their
     names. Without train and test, every fifth file of a class is held out.
     Each image is cropped to its central square and scaled to side × side pixels. The first file of every class comes
     first, then the second, so that `limit` keeps classes balanced.
