@@ -87,7 +87,7 @@ SIZES: dict[Scale, dict[str, DataSetting]] = {
         "tiny-imagenet": CROPS(net=QUARTER),
     },
     "night": {
-        "tiny-imagenet": CROPS(net={}),
+        "tiny-imagenet": CROPS(net={}, scored=250),
         "leaves": PAPER(task=Leaves(), per_class=500, cavity=500, samples=10_000, scored=500, seeds=1, control_seeds=1),
     },
     "paper": {"leaves": PAPER(task=Leaves(), cavity=2_000), "images": PAPER(task=Imagenet32(), cavity=50)},
