@@ -27,6 +27,24 @@ def forecast(settings, n=2000, labelled=True, **options):
     return predict(batch.x, batch.y if labelled else None, task.shape, **QUICK | options)
 
 
+def test_elliptical_data_of_few_dimensions_do_not_get_a_yes():
+    """On a sphere in the space of nine slow waves φ bends as for local fields, but there is no force (Prop. 3.3)."""
+    sites, stream = torch.arange(40, dtype=torch.float64), generator(0, "data")
+    turns = 2 * torch.pi * sites / 40 * torch.arange(5)[:, None]
+    waves = torch.cat([turns.cos(), turns[1:].sin()])
+    waves *= ((1 - 0.05 * torch.tensor([0, 1, 2, 3, 4, 1, 2, 3, 4])).sqrt() / waves.norm(dim=1))[:, None]
+
+    def draw_shell(dimensions):
+        found = torch.randn(4000, dimensions, dtype=torch.float64, generator=stream)
+        return found / found.norm(dim=1, keepdim=True)
+
+    found = predict(
+        torch.cat([draw_shell(40) * 40**0.5, draw_shell(9) @ waves * 40**0.5]), [0] * 4000 + [1] * 4000, **QUICK
+    )
+    assert (found.leaning, found.answer) == ("yes", "undecided")
+    assert "the data do not show the force" in found.caveats[-1]
+
+
 @pytest.mark.parametrize(
     ("kind", "answer"),
     [("ising", "yes"), ({"kind": "nlgp", "g": 100.0}, "yes"), ("kur", "no"), ("gaussian", "no")],

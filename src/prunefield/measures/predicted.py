@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Prediction(Displayed):
     """What the data say, and what the flow of Eq. 5 (lufkin2024) makes of it from several initial weights.
 
-    `answer` is yes or no where at least 95% of the resamples of the data give it too, else undecided; `leaning` is the
-    answer of the whole sample, `certainty` the share of resamples that agree with it. `needed` is roughly how many
+    `answer` is yes or no where `certainty` is at least 0.95, else undecided; `leaning` is the answer of the whole sample,
+    and `certainty` is (k + ½)/(r + 1) where k of r resamples of the data give it too. `needed` is roughly how many
     examples would decide an undecided case (None where it is decided, or where no number may). `fields` (inits, N) are
     the weights at the end, 0 at inputs that were left out, `widths` (inits,) their 1/IPR in inputs, `straight` (inits,)
     the same for Gaussian data of the same covariances, `concentration` (inits,) IPR × N, `peaks` (inits,) where |w| is

@@ -127,14 +127,16 @@ def probe_classes(first: Tensor, second: Tensor, *, level: float = 1e-3) -> Answ
 def probe_force(x: Tensor, fields: Tensor, pull: Tensor, force: Tensor, *, shifts: bool) -> Answer:
     """Does Eq. 5 hold at `fields` (inits, *grid): is E[x sign(w·x)], over examples (n, *grid) of class 1, given by φ?
 
-    `pull` (inits, *grid) is Σ₁w/√(wᵀΣ₁w), and `force` is the excess of φ over √(2/π) times that. The effect is the
-    share of the force that the examples show: 1 if Eq. 5 holds and 0 for elliptical data, for which there is no force
-    however curved φ is. It is met if the share is above 0 with 95% certainty. With `shifts`, all shifts of a field
+    `pull` (inits, *grid) is Σ₁w/√(wᵀΣ₁w), and `force` is the excess of φ over √(2/π) times that. Only the part of the
+    force that is orthogonal to the pull makes a field narrower: elliptical data have E[x sign(w·x)] = φ(1)·pull, so they
+    have none of it, however curved φ is. The effect is the share of that part that the examples show: 1 if Eq. 5 holds,
+    0 for elliptical data. It is met if the share is above 0 with 95% certainty. With `shifts`, all shifts of a field
     along the ring or torus are used, as S2 allows.
     """
     axes, values = tuple(range(1, x.ndim)), []
     spectrum = torch.fft.rfftn(x, dim=axes) if shifts else None
-    for field, drawn, extra in zip(fields, pull, force, strict=True):
+    for field, drawn, full in zip(fields, pull, force, strict=True):
+        extra = full - drawn * ((full * drawn).sum() / drawn.square().sum().clamp(min=1e-300))
         if spectrum is None:
             reach, gain = (x.flatten(1) @ part.flatten() for part in (field, extra))
         else:
@@ -143,7 +145,7 @@ def probe_force(x: Tensor, fields: Tensor, pull: Tensor, force: Tensor, *, shift
                 for part in (field, extra)
             )
         seen = (reach.sign() * gain).flatten(1).mean(1) if shifts else reach.sign() * gain
-        values.append((seen - math.sqrt(2 / math.pi) * (drawn * extra).sum()) / extra.square().sum().clamp(min=1e-300))
+        values.append(seen / extra.square().sum().clamp(min=1e-300))
     shares = torch.stack(values).mean(0)
     value, error = float(shares.mean()), float(shares.std()) / math.sqrt(len(x))
     z = value / max(error, 1e-12)
