@@ -7,8 +7,9 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from prunefield.measures.differences import compare_pairs, estimate_mean
+from prunefield.papers.redman2025._greedy import compare_last
 from prunefield.papers.redman2025._intervals import add_intervals, draw_mean
-from prunefield.papers.redman2025.hypothesis import Hypothesis, compare_last
+from prunefield.papers.redman2025.hypothesis import Hypothesis
 from prunefield.report.ledger import find_items, read_finding
 
 COLUMNS = {

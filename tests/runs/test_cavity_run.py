@@ -56,7 +56,7 @@ def test_a_mean_is_that_of_the_scores(found, read):
     records = read(IMP).records
     masks = [mask["layers.0.weight"] for mask in read_masks(IMP, records, "imp")]
     batch = draw_balanced(TASK, 20, generator=generator(0, "cavity"))
-    weight = rewound_weight(IMP, records[0].tensors)
+    weight = rewound_weight(IMP, records[0].tensors, batch.x)
     scores = score_weights(weight, batch.x, batch.y, mask=masks[1], columns=COLUMNS)
     going = masks[1] & ~masks[2]
     assert rows(found, "fate", 1)[0]["exact"] == scores["exact"][going].mean().item()

@@ -51,7 +51,7 @@ def test_greedy_masks_are_nested_with_the_counts_of_imp(run, read):
 def test_what_goes_first_raises_the_kurtosis_most(read):
     run = RUNS[2].model_copy(update={"goal": "kurtosis"})
     batch = draw_balanced(TASK, 30, generator=generator(0, "greedy"), training=True)
-    weight = rewound_weight(IMP, read(IMP).records[0].tensors).double()
+    weight = rewound_weight(IMP, read(IMP).records[0].tensors, batch.x).double()
     before = kurtosis_per_class(batch.x.double() @ weight.T, batch.y, 2).mean(0)
     rise = torch.empty(5, 108, dtype=torch.float64)
     for column in range(108):
@@ -65,7 +65,7 @@ def test_what_goes_first_raises_the_kurtosis_most(read):
 
 def test_with_corrected_scores_what_goes_first_has_the_highest_of_them(read):
     batch = draw_balanced(TASK, 30, generator=generator(0, "greedy"), training=True)
-    weight = rewound_weight(IMP, read(IMP).records[0].tensors)
+    weight = rewound_weight(IMP, read(IMP).records[0].tensors, batch.x)
     scores = score_weights(weight, batch.x, batch.y, columns=("exact", "corrected"))
     gone, printed = (~masks(run, read)[1] for run in (RUNS[3], RUNS[2]))
     assert scores["corrected"][gone].min() >= scores["corrected"][~gone].max()

@@ -88,7 +88,7 @@ def test_a_kurtosis_record_is_that_of_the_first_layers_pre_activations(imp, reco
     record = found[2]
     assert record["pooled"] == pytest.approx(kurtosis(values).nanmean().item(), rel=1e-4)
     assert record["within"] == pytest.approx(kurtosis_per_class(values, batch.y, 3).nanmean().item(), rel=1e-4)
-    assert rewound_weight(imp, tensors).shape == (12, 192)
+    assert rewound_weight(imp, tensors, batch.x).shape == (12, 192)
 
 
 def test_balanced_batches_hold_as_many_of_each_class():

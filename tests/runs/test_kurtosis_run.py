@@ -45,6 +45,19 @@ def test_the_second_layer_is_that_of_the_masked_net(statistics, batch_norm):
     assert found["bare_within"] == int(within.isnan().sum())
 
 
+@pytest.mark.parametrize("layer", [0, 1])
+def test_at_step_0_batch_norm_takes_the_moments_of_the_images(layer):
+    """It has seen nothing yet, so that pixels of any scale must give the same."""
+    imp = Imp(batch_norm=True, **SMALL | {"rewind": 0})
+    records = [record for record in imp(State()) if record is not None]
+    masks = read_masks(imp, records, "imp")[1]
+    x = draw_balanced(TASK, 20, generator=generator(0, "kurtosis")).x
+    scales = torch.linspace(0.5, 3, x.shape[1])
+    plain, scaled = (Kurtosis(of=imp, layer=layer)._forward(records[0].tensors, masks, x * by) for by in (1.0, scales))
+    assert torch.allclose(plain - plain.mean(0), scaled - scaled.mean(0), atol=1e-4)
+    assert plain.std() > 0.1
+
+
 def test_a_layer_that_is_not_there_is_told():
     table = {"kind": "kurtosis", "of": {"kind": "imp", "hidden": [8]}, "layer": 1}
     with pytest.raises(UsageError, match=r"layer must be below 1, the number of hidden layers \(got 1\)"):

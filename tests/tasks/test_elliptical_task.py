@@ -35,6 +35,13 @@ def test_samples_have_the_covariance_and_the_marginal(task):
         assert chosen[:, 0].pow(4).mean().item() == pytest.approx(task.kurtosis(), rel=0.15)
 
 
+def test_an_atom_at_zero_is_a_step_of_the_distribution():
+    task = Elliptical(law="table", radii=(0.0, 1.0, 2.0, 5.0))
+    assert task.cdf(torch.tensor([-1e-9, 0.0, 1e-9], dtype=torch.float64)).tolist() == pytest.approx(
+        [3 / 8, 5 / 8, 5 / 8]
+    )
+
+
 def test_heavy_tails_have_the_right_marginal():
     task = Elliptical(nu=3.0)
     x, _ = task.sample(20_000, generator=torch.Generator().manual_seed(1), dtype=torch.float64)

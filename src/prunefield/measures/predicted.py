@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 class Prediction(Displayed):
     """What the data say, and what the flow of Eq. 5 (lufkin2024) makes of it from several initial weights.
 
-    `answer` is yes or no where `certainty` is at least 0.95, else undecided; `leaning` is the answer of the whole sample,
-    and `certainty` is (k + ½)/(r + 1) where k of r resamples of the data give it too. `needed` is roughly how many
-    examples would decide an undecided case (None where it is decided, or where no number may). `fields` (inits, N) are
-    the weights at the end, 0 at inputs that were left out, `widths` (inits,) their 1/IPR in inputs, `straight` (inits,)
-    the same for Gaussian data of the same covariances, `concentration` (inits,) IPR × N, `peaks` (inits,) where |w| is
-    largest, `steadiness` (inits,) the share of resamples in which the peak is the same, give or take one site.
-    `lengthscale` is Σ ρ² over all lags in class 1, in sites. `covariances` (2, sites) are those of the middle
-    site in class 0 and 1, `amplifier` (2, k) is φ on a grid. `caveats` say what was left out, and what to beware of.
+    `answer` is yes or no where `certainty` is at least 0.95, else undecided; `leaning` is the answer of the whole
+    sample, and `certainty` is (k + ½)/(r + 1) where k of r resamples of the data give it too. `needed` is roughly
+    how many examples would decide an undecided case (None where it is decided, or where no number may). `fields`
+    (inits, N) are the weights at the end, 0 at inputs that were left out, `widths` (inits,) their 1/IPR in inputs,
+    `straight` (inits,) the same for Gaussian data of the same covariances, `concentration` (inits,) IPR × N,
+    `peaks` (inits,) where |w| is largest, `steadiness` (inits,) the share of resamples in which the peak is the
+    same, give or take one site. `lengthscale` is Σ ρ² over all lags in class 1, in sites. `covariances` (2, sites)
+    are those of the middle site in class 0 and 1, `amplifier` (2, k) is φ on a grid. `caveats` say what was left
+    out, and what to beware of.
     """
 
     answer: str

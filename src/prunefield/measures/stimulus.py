@@ -128,9 +128,9 @@ def probe_force(x: Tensor, fields: Tensor, pull: Tensor, force: Tensor, *, shift
     """Does Eq. 5 hold at `fields` (inits, *grid): is E[x sign(w·x)], over examples (n, *grid) of class 1, given by φ?
 
     `pull` (inits, *grid) is Σ₁w/√(wᵀΣ₁w), and `force` is the excess of φ over √(2/π) times that. Only the part of the
-    force that is orthogonal to the pull makes a field narrower: elliptical data have E[x sign(w·x)] = φ(1)·pull, so they
-    have none of it, however curved φ is. The effect is the share of that part that the examples show: 1 if Eq. 5 holds,
-    0 for elliptical data. It is met if the share is above 0 with 95% certainty. With `shifts`, all shifts of a field
+    force that is orthogonal to the pull makes a field narrower: elliptical data have E[x sign(w·x)] = φ(1)·pull, and so
+    none of it, however curved φ is. The effect is the share of that part that the examples show: 1 if Eq. 5 holds, 0
+    for elliptical data. It is met if the share is above 0 with 95% certainty. With `shifts`, all shifts of a field
     along the ring or torus are used, as S2 allows.
     """
     axes, values = tuple(range(1, x.ndim)), []

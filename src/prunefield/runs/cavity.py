@@ -58,7 +58,7 @@ class Cavity(Run):
         records = state.read(imp).records
         batch = draw_balanced(imp.task, self.per_class, generator=seeds.generator(imp.seed, "cavity"))
         start = records[0].tensors[f"rewind:{NAME}"]
-        folded = rewound_weight(imp, records[0].tensors)
+        folded = rewound_weight(imp, records[0].tensors, batch.x)
         masks = {method: read_masks(imp, records, method) for method in ("imp", "oneshot")}
         fates = {method: count_lifetimes(kept)[NAME].long() + 1 for method, kept in masks.items()}
         for place, n in enumerate(self._rounds):

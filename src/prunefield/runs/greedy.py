@@ -55,11 +55,11 @@ class Greedy(Run):
     def __call__(self, state: State) -> Iterator[Record | None]:
         imp = self.of
         records = state.read(imp).records
-        weight = rewound_weight(imp, records[0].tensors)
-        kept = state.tensor("mask", lambda: torch.ones_like(weight, dtype=torch.bool))
         counts = [int(mask[NAME].sum()) for mask in read_masks(imp, records, "imp")]
         stream, other = (seeds.generator(imp.seed, name) for name in ("greedy", "kurtosis"))
         seen = draw_balanced(imp.task, self.scored, generator=stream, training=True)
+        weight = rewound_weight(imp, records[0].tensors, seen.x)
+        kept = state.tensor("mask", lambda: torch.ones_like(weight, dtype=torch.bool))
         test = draw_balanced(imp.task, self.per_class, generator=other)
         for n in range(state.values.get("round", 0), imp.rounds + 1):
             for part in range(1, self.parts + 1) if n else ():

@@ -73,7 +73,7 @@ class Kurtosis(Run):
         """λ of the layer, (n, units), but for its bias."""
         imp = self.of
         if self.layer == 0:
-            return x @ (rewound_weight(imp, tensors) * masks["layers.0.weight"]).T
+            return x @ (rewound_weight(imp, tensors, x) * masks["layers.0.weight"]).T
         net = imp.build()
         net.load_state_dict(
             {key.removeprefix("rewind:"): item for key, item in tensors.items() if key.startswith("rewind:")}
@@ -86,7 +86,7 @@ class Kurtosis(Run):
                 norm, linear = net.norms[index] if net.norms else None, net.layers[index]
                 assert isinstance(linear, nn.Linear)
                 if isinstance(norm, Norm):
-                    if index and self.statistics == "masked":
+                    if not norm.seen or (index and self.statistics == "masked"):
                         norm.mean.copy_(x.mean(0))
                         norm.variance.copy_(x.var(0, correction=0))
                     x = norm(x)
@@ -108,12 +108,17 @@ class Kurtosis(Run):
         return Record(found, {"within": within.nanmean(0), "pooled": pooled})
 
 
-def rewound_weight(imp: Imp, tensors: dict[str, Tensor]) -> Tensor:
-    """First-layer weights of θ(rewind) with batch norm folded in: W·γ/√(v + ε); its shifts only translate λ."""
+def rewound_weight(imp: Imp, tensors: dict[str, Tensor], x: Tensor) -> Tensor:
+    """First-layer weights of θ(rewind) with batch norm folded in: W·γ/√(v + ε); its shifts only translate λ.
+
+    At step 0 batch norm has seen nothing yet; then v is the variance of the images x.
+    """
     weight = tensors["rewind:layers.0.weight"]
     if not imp.batch_norm:
         return weight
-    return weight * tensors["rewind:norms.0.weight"] * (tensors["rewind:norms.0.variance"] + 1e-10).rsqrt()
+    seen, variance = tensors["rewind:norms.0.seen"], tensors["rewind:norms.0.variance"]
+    variance = variance if seen else x.var(0, correction=0)
+    return weight * tensors["rewind:norms.0.weight"] * (variance + 1e-10).rsqrt()
 
 
 def _mean(values: Tensor) -> float | None:

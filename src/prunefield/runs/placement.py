@@ -1,6 +1,7 @@
 """Where images lie in the phase diagram of one neuron: their kurtosis, lengthscales, and what the flow predicts."""
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import torch
 from pydantic import Field
@@ -21,6 +22,8 @@ class Placement(Run):
     the `ratio` of lengthscales (√Σρ² over the lags of the plane), the `answer` of `predict` and what it rests on, the
     median IPR × N (`ipr_n`) and that for a straight φ (`straight`); its tensor is the first field.
     """
+
+    version: ClassVar[int] = 2  # a `yes` of `predict` needs a force orthogonal to the pull
 
     task: Task = Field(default=Leaves(), description="where the images come from")
     side: int = Field(default=16, ge=4, description="pixels along each side of a patch")

@@ -46,7 +46,7 @@ def measure_kurtosis(law: Law, sites: int) -> float:
 
 
 def compute_cdf(x: Tensor, law: Law, sites: int) -> Tensor:
-    """P(R·u₁ ≤ x), from the square of u₁, which is distributed as Beta(1/2, (N−1)/2).
+    """P(R·u₁ ≤ x), from the square of u₁, which is distributed as Beta(1/2, (N−1)/2); R may be 0.
 
     >>> compute_cdf(torch.tensor([0.0, 2.0]), (torch.ones(1), torch.ones(1)), 40).tolist()
     [0.5, 1.0]
@@ -54,9 +54,9 @@ def compute_cdf(x: Tensor, law: Law, sites: int) -> Tensor:
     from scipy.special import betainc
 
     radii, weights = law
-    share = (x[..., None] / radii).square().clamp(max=1.0)
+    share = (x[..., None] / radii).square().clamp(max=1.0).nan_to_num()  # 0/0 does not count, as the sign of x is 0
     inside = torch.from_numpy(np.asarray(betainc(0.5, (sites - 1) / 2, share.numpy()))) @ weights
-    return (1 + inside * x.sign()) / 2
+    return (1 + inside * x.sign() + (x == 0) * weights[radii == 0].sum()) / 2
 
 
 def compute_density(x: Tensor, law: Law, sites: int) -> Tensor:

@@ -4,7 +4,8 @@ DATA is a `.npy` file with inputs (n, …), a `.npz` file with inputs `x` and la
 theory is that of lufkin2024 (Eq. 5). The command tests the stimulus properties S1 to S3, estimates the kurtosis and the
 amplifier of an input and the covariances of the classes with the shortest and the longest lengthscale, and integrates
 the gradient flow from several initialisations, on the data and on resamples of them. The answer is yes or no if it is
-95% certain (39 of 40 resamples agree, or 20 of 20), otherwise undecided. Without labels, class 0 is taken to have no correlations.
+95% certain (39 of 40 resamples agree, or 20 of 20), otherwise undecided. Without labels, class 0 is taken to have no
+correlations.
 """
 
 from argparse import ArgumentParser, Namespace

@@ -63,7 +63,14 @@ def judge_clone_width(table: Frame) -> Verdict:
     """Whether masks found on the Gaussian clone are wider than those found on the data (Sec. 3.1)."""
     data, clone = last_widths(table, "data"), last_widths(table, "clone")
     observed = f"median σx {show_range(data)} on the data, {show_range(clone)} on the clone"
-    return judge(data.max() < clone.min(), observed, data.size + clone.size)
+    return judge(data.max() < clone.min(), observed, data.size + clone.size, note_seeds(table, clone, "the clone"))
+
+
+def note_seeds(table: Frame, values: np.ndarray, control: str) -> str:
+    """A note where a control has one value and the data have more seeds; that there is one seed in all is said
+    elsewhere.
+    """
+    return f"one seed of {control}" if values.size == 1 < table["seed"].nunique() else ""
 
 
 def show_range(values: np.ndarray) -> str:

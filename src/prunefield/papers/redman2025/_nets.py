@@ -147,12 +147,12 @@ def nets(scale: Scale, *data: str, clone: bool = False) -> tuple[Imp, ...]:
     return tuple(setting.imp(seed) for setting in found.values() for seed in range(setting.seeds))
 
 
-def full_clones(scale: Scale) -> tuple[Imp, ...]:
+def full_clones(scale: Scale, per_class: int = 2_000) -> tuple[Imp, ...]:
     """Runs on clones that are fitted to more images than an image has pixels: at night scale of the crops, elsewhere
-    of small leaves, to save time.
+    of small leaves, to save time. With `per_class` the same nets on clones of so many images.
     """
     setting = SIZES["night"]["tiny-imagenet"] if scale == "night" else SIZES["smoke"]["leaves"]
-    task = Clone(of=setting.task, per_class=2_000)
+    task = Clone(of=setting.task, per_class=per_class)
     return tuple(setting.imp(seed, task=task) for seed in range(1 if scale in ("smoke", "night") else 2))
 
 
@@ -179,9 +179,14 @@ def greedy_runs(scale: Scale) -> list[Greedy]:
     return found
 
 
+def source_of(task: Task) -> Task:
+    """The task, or that of which it is the clone."""
+    return task.of if isinstance(task, Clone) else task
+
+
 def data_of(task: Task) -> str:
     """The data set that a task is, or is the clone of."""
-    return KINDS[type(task.of if isinstance(task, Clone) else task)]
+    return KINDS[type(source_of(task))]
 
 
 def inputs_of(task: Task) -> str:

@@ -14,7 +14,7 @@ from prunefield.papers.redman2025._cavities import name_next
 from prunefield.papers.redman2025._curves import METHOD_NAMES, curve
 from prunefield.papers.redman2025._fates import READINGS
 from prunefield.papers.redman2025._intervals import draw_mean
-from prunefield.papers.redman2025._nets import DATA, data_of, inputs_of
+from prunefield.papers.redman2025._nets import DATA, data_of, inputs_of, source_of
 from prunefield.runs import Result, Run
 from prunefield.runs.greedy import Greedy, read_fields
 from prunefield.runs.imp import METHODS, Imp, Method, read_masks
@@ -49,9 +49,10 @@ def split_panels(figure: Figure, table: Frame, columns: int, **options: Any) -> 
 
 
 def find_net(results: Mapping[Run, Result], data: str, inputs: str = "data") -> Imp:
-    """The first seed's pruning run."""
-    imps = (run for run in results if isinstance(run, Imp) and run.seed == 0)
-    return next(imp for imp in imps if (data_of(imp.task), inputs_of(imp.task)) == (data, inputs))
+    """The first seed's pruning run on a data set, or on its clone."""
+    imps = [run for run in results if isinstance(run, Imp) and run.seed == 0 and data_of(run.task) == data]
+    source = next(imp.task for imp in imps if inputs_of(imp.task) == "data")
+    return next(imp for imp in imps if inputs_of(imp.task) == inputs and source_of(imp.task) == source)
 
 
 def connected(imp: Imp, result: Result, method: Method, count: int) -> Tensor:

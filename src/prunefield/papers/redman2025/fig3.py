@@ -1,6 +1,7 @@
 """Fig. 3 of redman2025: iterative pruning on images and on their Gaussian clone."""
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,6 +17,7 @@ from prunefield.papers.redman2025._curves import (
     curve,
     judge_clone_width,
     last_widths,
+    note_seeds,
     show_range,
 )
 from prunefield.papers.redman2025._ideal import ROUNDS, fill_table, trace_width
@@ -31,16 +33,19 @@ from prunefield.papers.redman2025._nets import (
     inputs_of,
     make_row,
     nets,
+    source_of,
     widths,
 )
 from prunefield.papers.redman2025._parts import NetItem
 from prunefield.papers.redman2025._pictures import connected, find_net, fit_height, scale_fields
 from prunefield.runs import Result, Run
-from prunefield.runs.imp import METHODS
+from prunefield.runs.imp import METHODS, Imp
 from prunefield.runs.widths import Widths
 from prunefield.tasks import Task
+from prunefield.tasks.clone import Clone
 
 SHOWN = 60  # masks in a picture
+PAIR = "clone, net of the full clone"
 LINES = {  # inputs and method: how they are drawn
     ("data", "imp"): ("-", BLACK),
     ("clone", "imp"): ("--", PURPLE),
@@ -69,7 +74,7 @@ class Fig3(NetItem):
         "The 'full clone' is our own control, fitted to 2,000 images of each class, more than an image has pixels: "
         "leaves of 16 × 16 pixels and small nets, at night scale crops of Tiny ImageNet and the paper's net. It was "
         "added after masks on the clone of 100 images had turned out as wide as random ones. It has two seeds at "
-        "laptop and paper scale, otherwise one.",
+        "laptop and paper scale, otherwise one, and is compared with the same net on a clone of 100 images.",
         CLONE_SEEDS,
         INTERVAL_CHOICE,
         "Width: median over the most connected units at the last round, as in Fig. 3C; 'significantly larger' means: "
@@ -79,16 +84,20 @@ class Fig3(NetItem):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        imps = (*nets(scale), *nets(scale, clone=True), *full_clones(scale))
-        return [*widths(scale, imps)]
+        imps = (*nets(scale), *nets(scale, clone=True), *full_clones(scale), *full_clones(scale, Clone().per_class))
+        return [*widths(scale, dict.fromkeys(imps))]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         """One row per data set, kind of inputs, seed, method and round."""
+        known = {_find_net(run.of): run for run in results if isinstance(run, Widths)}
 
         def measure(run: Widths, result: Result) -> Iterator[Row]:
-            for record in result.records:
+            inputs, net = _find_net(run.of)
+            is_pair = inputs == "clone" and ("full clone", net) in known
+            kinds = [PAIR] * is_pair + [inputs] * (not is_pair or ("data", net) in known)
+            for record, kind in product(result.records, kinds):
                 row = make_row(run.of, record, "method", "round", "density", width="median_x_top")
-                yield {**row, "inputs": inputs_of(run.of.task)}
+                yield {**row, "inputs": kind}
 
         table = gather(results, measure, Widths)
         table = table.sort_values(["data", "inputs", "method", "seed", "round"], ignore_index=True)
@@ -96,7 +105,7 @@ class Fig3(NetItem):
 
     def ideal(self) -> Frame:
         """Local masks on the data, as in Fig. 4A; on either clone IMP's are as wide as random ones."""
-        axes = {"inputs": ("data", "clone", "full clone"), "method": METHODS, "round": range(ROUNDS + 1)}
+        axes = {"inputs": ("data", "clone", "full clone", PAIR), "method": METHODS, "round": range(ROUNDS + 1)}
         return fill_table(lambda case: {"width": trace_width(case)}, **axes)
 
     @claim_on_nets(
@@ -117,7 +126,8 @@ class Fig3(NetItem):
     def diffuse(table: Frame) -> Verdict:
         clone, chance = last_widths(table, "clone"), last_widths(table, "clone", "random")
         observed = f"median σx {show_range(clone)} on the clone, {show_range(chance)} for random masks"
-        return judge(clone.min() > LOCAL * chance.max(), observed, clone.size + chance.size)
+        few = note_seeds(table, clone, "the clone")
+        return judge(clone.min() > LOCAL * chance.max(), observed, clone.size + chance.size, few)
 
     @claim(
         "On a Gaussian clone whose covariance has full rank IMP finds no local receptive fields either",
@@ -130,11 +140,13 @@ class Fig3(NetItem):
     )
     def diffuse_at_full_rank(table: Frame) -> Verdict:
         (full, chance), (part, other) = (
-            [last_widths(table, inputs, method) for method in ("imp", "random")] for inputs in ("full clone", "clone")
+            [last_widths(table, inputs, method) for method in ("imp", "random")] for inputs in ("full clone", PAIR)
         )
         ratios = (full.sum() / chance.sum(), part.sum() / other.sum())
         observed = "σx over that of random masks: {:.2f} with 2,000 images per class, {:.2f} with 100".format(*ratios)
-        note = "100 images give a covariance of rank 99 in as many dimensions as an image has pixels"
+        note = (
+            "the same net on both; 100 images give a covariance of rank 99 in as many dimensions as an image has pixels"
+        )
         return judge(full.min() > LOCAL * chance.max(), observed, full.size + part.size, note)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
@@ -150,6 +162,11 @@ class Fig3(NetItem):
                 show_fields(left, sample_examples(imp.task), 4, f"{data}: {inputs}")
                 show_fields(middle, connected(imp, results[imp], "imp", SHOWN), 15, f"masks on {data}: {inputs}")
             draw_curves(figure.add_subplot(grid[2 * place : 2 * place + 2, 2]), rows(table, data=data))
+
+
+def _find_net(imp: Imp) -> tuple[str, tuple[object, ...]]:
+    """What a net sees, and what nets have in common that differ only in that."""
+    return inputs_of(imp.task), (source_of(imp.task), imp.hidden, imp.steps, imp.seed)
 
 
 def sample_examples(task: Task, count: int = 8) -> Tensor:

@@ -14,7 +14,6 @@ from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities, name
 from prunefield.papers.redman2025._curves import (
     LOCAL,
     METHOD_NAMES,
-    at_end,
     clone_as_data,
     correlate_ranks,
     curve,
@@ -23,6 +22,7 @@ from prunefield.papers.redman2025._curves import (
     judge_kurtosis_gap,
 )
 from prunefield.papers.redman2025._fates import READING_CHOICE, READINGS, judge_readings
+from prunefield.papers.redman2025._greedy import OPEN, RAISED, compare_last, open_unless_raised, widen_greedy
 from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table, trace_curves
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, explain_band
 from prunefield.papers.redman2025._nets import (
@@ -49,8 +49,6 @@ from prunefield.runs.widths import Widths
 
 MOST = 0.9  # "maximally": this share of the rise that greedy pruning reaches
 TOGETHER = -0.9  # rank correlation over rounds
-RAISED = 0.5  # of IMP's rise in kurtosis: greedy pruning that reaches less cannot show that a rise is not enough
-OPEN = "not testable at this scale"
 COLUMNS = {
     Widths: {"method": "method", "density": "density", "width": "median_x_top"},
     Kurtosis: {"method": "method", "kurtosis": "within"},
@@ -58,18 +56,6 @@ COLUMNS = {
 }
 NEXT = {name_next(name, by): score for name in READINGS for by, score in (("fate", 0.3), ("shuffled", -0.02))}
 KEYS = ["data", "inputs", "seed", "method", "round"]
-
-
-def compare_last(table: Frame, name: str) -> Frame:
-    """A column at the last round: seeds down, methods across; only seeds that greedy pruning has."""
-    last = at_end(rows(table, inputs="data"))
-    seeds = tuple(rows(last, method="greedy")["seed"])
-    return rows(last, seed=seeds).pivot(index="seed", columns="method", values=name)
-
-
-def widen_greedy(table: Frame) -> Frame:
-    """The null: greedy pruning raises the kurtosis, but its masks are as wide as the widest."""
-    return table.assign(width=table["width"].mask(table["method"].isin(GOALS.values()), table["width"].max()))
 
 
 def next_as_shuffled(table: Frame) -> Frame:
@@ -99,9 +85,10 @@ class Hypothesis(NetItem):
         INTERVAL_CHOICE,
         f"'Maximally' means: IMP reaches {MOST} of the rise over random masks that the better greedy method reaches, "
         "in every seed, at the last round. Width: median σx of the most connected units, as in Fig. 3C.",
-        "Whether a rise is enough to localise is asked, since the laptop results, of `greedy` alone and only where it "
-        "raises the held-out kurtosis, which it does not with the 50 images per class of tiny-imagenet at laptop "
-        "scale; at night scale it has 250, which was set for this reason, before it was run there. All other "
+        "Since the laptop results, greedy pruning counts in (d) only where it raises the held-out kurtosis by at least "
+        f"{RAISED} of IMP's rise (as to localisation, `greedy` alone), or shows that IMP's is not maximal. With the 50 "
+        "images per class of tiny-imagenet at laptop scale it does not; until this was noticed, IMP was called maximal "
+        "there. At night scale it has 250, which was set for this reason, before it was run there. All other "
         "criteria were written before greedy pruning had been run. The numbers of images and scoring passes were "
         "raised after the first smoke result: one pass per round with 100 images per class gave 4.3 on those images "
         "and 2.88, the value of random masks, on others (leaves).",
@@ -185,7 +172,8 @@ class Hypothesis(NetItem):
     @claim_on_nets(
         "(d) IMP increases the kurtosis maximally",
         at="Sec. 1 (H*), 3.3 and 4; our control",
-        expect=f"(κ_IMP − κ_random)/(κ_greedy − κ_random) at least {MOST} in every seed",
+        expect=f"(κ_IMP − κ_random)/(κ_greedy − κ_random) at least {MOST} in every seed, where that rise by greedy "
+        f"pruning is at least {RAISED} of IMP's",
         null=imp_as_random,
     )
     def maximal(table: Frame) -> Verdict:
@@ -197,7 +185,9 @@ class Hypothesis(NetItem):
         note = share if theirs.min() > 0 else "greedy pruning is not above random masks"
         note += f"; on the images used for selection: greedy {own['greedy']:.3f}, cavity {own['cavity']:.3f}"
         is_maximal = ((ours > 0) & (ours >= MOST * theirs)).all()
-        return judge(is_maximal, f"kurtosis at the last round: {means}", kurtosis.size, note)
+        found = judge(is_maximal, f"kurtosis at the last round: {means}", kurtosis.size, note)
+        checked = open_unless_raised(found, table, theirs, ours)
+        return checked if is_maximal else replace(checked, status=found.status)  # one better method is enough
 
     @claim_on_nets(
         "(d) Increasing the kurtosis is enough to localise",
@@ -213,8 +203,7 @@ class Hypothesis(NetItem):
         note = f"kurtosis over random masks: greedy {rise['greedy'].mean():+.3f}, IMP {rise['imp'].mean():+.3f}"
         is_local = (width["greedy"] < LOCAL * width["random"]).all()
         found = judge(is_local, f"median σx at the last round: {means}", width.size, note)
-        is_raised = (rise["greedy"] > 0) & (rise["greedy"] >= RAISED * rise["imp"])
-        return found if is_raised.all() else replace(found, status=OPEN)
+        return open_unless_raised(found, table, rise["greedy"], rise["imp"])
 
     @claim_on_nets(
         "H* as a whole: IMP finds local fields by maximally raising the kurtosis",

@@ -153,7 +153,7 @@ def _measure_before(run: Imp, records: list[Record], units: list[int], per_class
         batch = draw_balanced(run.task, number, generator=seeds.generator(run.seed, "kurtosis"))
     except Error as error:  # the data are not on this machine
         return {"problem": str(error)}
-    weight = rewound_weight(run, records[0].tensors)[units]
+    weight = rewound_weight(run, records[0].tensors, batch.x)[units]
     counts, spread, kurtosis = {}, {}, {}
     for method in METHODS:
         rows = []
