@@ -1,7 +1,9 @@
 """`prunefield prune` as a user meets it."""
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -13,7 +15,8 @@ from prunefield.core.seeds import generator
 from prunefield.masks.mask import Mask
 from prunefield.networks import Network
 from prunefield.networks.resnet import Resnet
-from prunefield.scores import find_prunable
+from prunefield.pruning.inputs import choose_task, draw_examples
+from prunefield.scores import Score, find_prunable
 from prunefield.scores.magnitude import Magnitude
 from prunefield.tasks.leaves import Leaves
 
@@ -91,6 +94,14 @@ def test_every_score_writes_a_mask(score, capsys):
     assert found["flops"] == 2 * (36 * 16 + 192)
     assert [row["kept"] for row in found["layers"]] == list(mask.counts().values())
     assert found["kept_flops"] == 2 * (mask.counts()["0.weight"] * 16 + mask.counts()["3.weight"])
+
+
+def test_a_score_that_trains_is_given_all_examples_of_a_data_set_in_every_iteration():
+    np.savez("digits.npz", x=np.random.default_rng(0).normal(size=(300, 1, 6, 6)), y=np.arange(300) % 3)
+    task, shape = choose_task("nets:make", f"npz,path={Path('digits.npz').resolve()}")
+    score = Score.parse("trained-magnitude")
+    (batch,) = draw_examples(score, nn.Sequential(nn.Flatten(), nn.Linear(36, 3)), task, shape, batch_size=16)
+    assert len(batch.y) == len(task.labels(training=True)) > 16
 
 
 def test_the_same_command_gives_the_same_file_and_another_seed_another(capsys, tmp_path):

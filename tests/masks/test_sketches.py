@@ -39,3 +39,9 @@ def test_the_error_of_a_linear_layer_is_that_of_the_theory():
 def test_negative_scores_are_refused():
     with pytest.raises(UsageError, match="sampling needs scores ≥ 0"):
         Mask.sketch({"weight": torch.tensor([-1.0, 1.0])}, 0.5, generator=torch.Generator())
+
+
+@pytest.mark.parametrize(("scores", "reduce"), [([-1.0, -2.0], "positive"), ([1.0, 1.0], "shift")])
+def test_scores_without_a_positive_probability_are_refused(scores, reduce):
+    with pytest.raises(UsageError, match="no score gives a positive probability"):
+        Mask.sketch({"w": torch.tensor(scores)}, 0.5, generator=torch.Generator(), reduce=reduce)

@@ -133,3 +133,18 @@ def test_bad_settings_are_refused_in_one_line():
         Run.parse({"kind": "pruned", **BASE, "density": 0.1, "inputs": {"kind": "chi", "shape": [5]}})
     with pytest.raises(UsageError, match="density"):
         Run.parse({"kind": "pruned", **BASE, "density": 0})
+
+
+def test_a_continued_net_takes_as_many_steps_as_one_that_is_pruned_at_initialisation(read):
+    shared = BASE | {"density": 0.1, "score": "magnitude", "of": TICKETS.settings()}
+    again, continued = (Pruned.model_validate(shared | more) for more in ({}, {"continued": True}))
+    assert again.id != continued.id
+    steps = [sum(record is None for record in run(State(read=read))) + 2 for run in (again, continued)]
+    assert steps == [4, 3]  # the two of an epoch's end are records; rewind = 1
+    assert execute(continued, read)[-1]["epoch"] == 2
+    late = {**TICKETS.settings(), "rewind": 3}
+    short = Pruned.model_validate(shared | {"of": late, "continued": True, "recipe": {"epochs": 1, "batch_size": 12}})
+    with pytest.raises(UsageError, match=r"needs more steps \(2\) than the rewind point of `of` \(3\)"):
+        execute(short, read)
+    with pytest.raises(UsageError, match="set `of`, too"):
+        Pruned.model_validate(BASE | {"density": 0.1, "continued": True})

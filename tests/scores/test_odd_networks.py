@@ -108,6 +108,17 @@ def test_grasp_does_not_cut_a_batch_that_is_normalised_as_one(batch):
     assert all(torch.equal(score, usual[name]) for name, score in once.items())
 
 
+@pytest.mark.parametrize("loss", [None, lambda output, y: nn.functional.cross_entropy(output, y, reduction="sum")])
+def test_grasp_does_not_cut_a_batch_whose_loss_is_not_a_mean_over_examples(batch, loss):
+    net = nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 3))
+    labels = batch.y.clone()
+    labels[: len(labels) // 2 - 1] = -100 if loss is None else labels[0]
+    hooks = {} if loss is None else {"loss": loss}
+    data = [Batch(batch.x, labels)]
+    once, usual = (Grasp(parts=n)(net, data, generator=torch.Generator(), **hooks) for n in (1, 2))
+    assert all(torch.equal(score, usual[name]) for name, score in once.items())
+
+
 def test_synflow_takes_tokens():
     net = nn.Sequential(nn.Embedding(5, 4), nn.Flatten(), nn.Linear(12, 2))
     tokens = Batch(torch.tensor([[0, 1, 2]]), torch.zeros(1).long())

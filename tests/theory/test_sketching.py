@@ -127,3 +127,18 @@ def test_uniform_and_mixed_probabilities():
     assert (bounds.gaussian_error(w0, w, s, n) > bounds.mixture_bound(w0, w, s, n, alpha)).any()
     with pytest.raises(UsageError, match="between 0 and 1"):
         sketching.mix_uniform(even, 1.5)
+
+
+def test_the_bound_of_the_mixture_holds_where_a_weight_begins_at_zero():
+    w0, w = torch.tensor([1.0, 0.0], dtype=torch.float64), torch.ones(2, dtype=torch.float64)
+    for alpha in (0.01, 0.5):
+        exact = bounds.fixed_error(w, sketching.mix_uniform(sketching.optimal_probabilities(w0), alpha), 1)
+        assert exact <= bounds.mixture_bound(w0, w, 1, 8, alpha)
+
+
+@pytest.mark.parametrize("p", [[1.0, 3.0], [1.5, -0.5]])
+def test_what_is_no_probability_is_refused(p):
+    with pytest.raises(UsageError, match="p must be probabilities"):
+        sketching.draw_mask(torch.tensor(p), 3, generator=torch.Generator())
+    with pytest.raises(UsageError, match="p must be probabilities"):
+        sketching.expected_error(torch.eye(2), torch.ones(2), torch.tensor(p), 3)

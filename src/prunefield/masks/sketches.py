@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from prunefield.core.errors import UsageError
 from prunefield.masks.selection import Density, Reduction, check_scores, compute_probabilities, count_kept
 from prunefield.theory.sketching import draw_mask
 
@@ -30,6 +31,8 @@ def draw_sketch(
     """
     flat = check_scores(scores)
     p = compute_probabilities(torch.cat(list(flat.values())), "all layers", reduce, alpha).double()
+    if not p.sum() > 0:
+        raise UsageError("no score gives a positive probability: choose another `reduce`, or an alpha above 0")
     mask = draw_mask(p / p.sum(), count_kept(len(p), density), generator=generator)
     parts = mask.split([len(values) for values in flat.values()])
     return {name: part.reshape(scores[name].shape) for name, part in zip(flat, parts, strict=True)}

@@ -44,12 +44,15 @@ def choose_task(
 def draw_examples(
     score: "Score", net: "nn.Module", task: "Task", shape: tuple[int, ...], *, batch_size: int = 256, seed: int = 0
 ) -> "Data":
-    """What the score needs: new examples for each iteration, or only an input of zeros."""
+    """What the score needs: only an input of zeros, new examples for each iteration, or, where it trains on them, all
+    examples of a data set (of an endless task `batch_size`), the same for each iteration.
+    """
     import torch
 
     from prunefield.core.seeds import generator
     from prunefield.modules.calls import count_outputs
     from prunefield.tasks import Synthetic
+    from prunefield.training.examples import TrainingExamples
 
     classes = count_outputs(net, shape) if shape else 1
     if not shape or score.needs in ("nothing", "shape"):  # no shape: a score that runs it is refused
@@ -57,5 +60,8 @@ def draw_examples(
     if isinstance(task, Synthetic):
         batch_size = 1 if task.single else batch_size
         task = task.model_copy(update={"shape": shape, "classes": classes})
+    if score.needs == "all":
+        examples = TrainingExamples.of(task, batch_size, seed)
+        return [examples.take(torch.arange(len(examples.y))).fold(shape)]
     stream = generator(seed, "inputs")
     return lambda: [task.sample(batch_size, generator=stream).fold(shape)]

@@ -33,12 +33,13 @@ from prunefield.training.steps import measure_accuracy
 class Pruned(Run):
     """Score, keep or sample, train (bar2023, Sec. 8, Tables 1 to 4); the same seed has the same weights and batches.
 
-    With `of` the scores are those of the weights trained by IMP, starting from its last mask, and training continues
-    from its rewound weights. Record 0 is about the mask: its density, in all and in each layer; how many layers are
-    `emptied`, whether nothing flows any more (`dead`); the mean |w| of kept initial weights relative to that of all
-    (`bias`) and to that of their own layers (`bias_within`). Then comes one record per epoch with the mean loss; the
-    last one has the accuracy. With `shown` record 0 has tensors too: the mask (`mask:…`), initial weights that are kept
-    (`weights`), and `scores` of randomly selected weights with whether they are `chosen`.
+    With `of` the scores are those of the weights trained by IMP, starting from its last mask, and training begins with
+    its rewound weights: at step 0, or at its rewind step if `continued`. Record 0 is about the mask: its density, in
+    all and in each layer; how many layers are `emptied`, whether nothing flows any more (`dead`); the mean |w| of kept
+    initial weights relative to that of all (`bias`) and to that of their own layers (`bias_within`). Then comes one
+    record per epoch with the mean loss; the last one has the accuracy. With `shown` record 0 has tensors too: the mask
+    (`mask:…`), initial weights that are kept (`weights`), and `scores` of randomly selected weights with whether they
+    are `chosen`.
     """
 
     task: Task = Field(description="where the images come from")
@@ -66,6 +67,12 @@ class Pruned(Run):
         exclude_if=lambda value: not value,  # it came later: ids of runs without it stay as they are
     )
     of: Annotated[Tickets, Nested()] | None = Field(default=None, description="the iterative pruning run to start from")
+    continued: bool = Field(
+        default=False,
+        description="with `of`: count its steps before the rewind point, so that the net is trained for no longer than "
+        "one that is pruned at initialisation",
+        exclude_if=lambda value: not value,
+    )
     held_out: int = Field(default=2_000, ge=1, description="number of images for each accuracy")
     shown: int = Field(default=0, ge=0, description="number of weights and scores to record")
     seed: int = Field(default=0, ge=0, description="seed of the weights, inputs, mask and training")
@@ -90,6 +97,8 @@ class Pruned(Run):
     def _check_of(self) -> "Pruned":
         if self.of is not None and (self.of.net, self.of.task.shape) != (self.net, self.task.shape):
             raise UsageError("the iterative pruning run in `of` must have the same net and input shape")
+        if self.continued and self.of is None:
+            raise UsageError("`continued` is for a net that an iterative pruning run has trained; set `of`, too")
         return self
 
     def seconds(self) -> float:
@@ -103,6 +112,9 @@ class Pruned(Run):
     def __call__(self, state: State) -> Iterator[Record | None]:
         net = self.net.build(self.task.shape, self.task.classes, generator=seeds.generator(self.seed, "init"))
         examples, place = TrainingExamples.of(self.task, self.images, self.seed), state.values
+        total, begun = self.recipe.steps(len(examples.y)), self.of.rewind if self.of and self.continued else 0
+        if begun and begun >= total:
+            raise UsageError(f"a continued net needs more steps ({total}) than the rewind point of `of` ({begun})")
         found, record = (None, None) if "step" in place else self._choose(state, net, examples)
         kept = {
             name: state.tensor(f"mask:{name}", lambda name=name: _part(found, name))
@@ -110,9 +122,8 @@ class Pruned(Run):
         }  # fmt: skip
         state.module("net", net)
         if record is not None:
-            place.update(step=0, losses=0.0)
+            place.update(step=begun, losses=0.0)
             yield record
-        total = self.recipe.steps(len(examples.y))
         each = total // max(self.recipe.epochs, 1)
         how = {"keep": state.tensor, "seed": self.seed, "names": ("train",), "start": place["step"]}
         for step, loss in self.recipe.train(net, examples, mask=Mask(kept), **how):
@@ -121,7 +132,7 @@ class Pruned(Run):
             if step % each:
                 yield None
                 continue
-            mean, place["losses"] = place["losses"] / each, 0.0
+            mean, place["losses"] = place["losses"] / min(each, step - begun), 0.0
             test = hold_out(self.task, self.held_out, self.seed) if step == total else None
             yield Record({"epoch": step // each, "loss": mean, "accuracy": test and measure_accuracy(net, test)})
 

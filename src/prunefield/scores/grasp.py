@@ -24,8 +24,8 @@ class Grasp(Score):
 
     The largest are kept: removing w changes ‖g‖² by −2·w⊙Hg to first order. g and H are taken over the prunable
     weights, for the sum of the batches' mean losses. The graph of g takes as much memory as the activations, so a batch
-    is cut into `parts`, unless its examples depend on each other (in train mode, or by a batch norm without running
-    statistics).
+    is cut into `parts`, unless its loss is not the mean over those of its examples: in train mode, with a batch norm
+    without running statistics, with a loss or a forward of the caller, or with labels that are ignored (below 0).
 
     >>> net = nn.Linear(1, 1, bias=False)
     >>> batch = Batch(torch.ones(1, 1), torch.zeros(1, 1))  # L = w², so w·Hg = w·2·2w
@@ -53,7 +53,8 @@ class Grasp(Score):
         weights = self.weights(net)
         taken = read_batches(take_batches(batches, self.needs, generator=generator))
         fed = [fit_batch(batch, next(iter(weights.values()))) for batch in taken]
-        whole = self.mode == "train" or forward is not None or any(map(_mixes_examples, net.modules()))
+        whole = self.mode == "train" or forward is not None or loss is not None
+        whole = whole or any(map(_mixes_examples, net.modules())) or any(map(_ignores_labels, fed))
         pieces = [piece for batch in fed for piece in _cut_batch(batch, 1 if whole else self.parts)]
         shares, cut = [share for share, _ in pieces], [piece for _, piece in pieces]
         how = (loss or self.loss, forward, self.temperature)
@@ -108,6 +109,12 @@ def _differentiate_again(edges: list[Any], vectors: list[Tensor], leaves: dict[s
 def _mixes_examples(module: nn.Module) -> bool:
     """Whether examples of a batch depend on each other even in eval mode."""
     return isinstance(module, nn.modules.batchnorm._BatchNorm) and module.running_mean is None
+
+
+def _ignores_labels(fed: Fed) -> bool:
+    """Whether the cross-entropy of a batch is a mean over some of its labels only: −100 stands for none."""
+    labels = fed.labels
+    return isinstance(labels, Tensor) and not labels.is_floating_point() and bool((labels < 0).any())
 
 
 def _cut_batch(fed: Fed, parts: int) -> Iterator[tuple[float, Fed]]:

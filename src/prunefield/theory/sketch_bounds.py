@@ -26,10 +26,10 @@ def fresh_constant(n: int) -> float:
     """E‖X̃_(j)‖·E‖X̃_(k)‖⁻¹ = Γ((n+1)/2)Γ((n−1)/2)/Γ(n/2)²: replaces c_n if the mask is made from inputs X̃ that are
     independent of X, a case that the proof of Theorem 4.4 does not cover; infinite at n = 1.
 
-    >>> round(fresh_constant(2), 3), fresh_constant(1)
-    (1.571, inf)
+    >>> round(fresh_constant(2), 3), fresh_constant(1), fresh_constant(10**12) >= 1
+    (1.571, inf, True)
     """
-    return inf if n == 1 else exp(lgamma((n + 1) / 2) + lgamma((n - 1) / 2) - 2 * lgamma(n / 2))
+    return inf if n == 1 else norm_constant(n) * n / (n - 1)
 
 
 def gaussian_error(w0: Tensor, w: Tensor, s: int, n: int, *, fresh: bool = False) -> Tensor:
@@ -113,14 +113,16 @@ def sum_bound(w0: Tensor, w: Tensor, s: int, n: int) -> Tensor:
 
 def mixture_bound(w0: Tensor, w: Tensor, s: int, n: int, alpha: float) -> Tensor:
     """The bound that the defensive mixture (1 − α)·p0 + α/d guarantees on both sides, for 0 < α < 1:
-    (1/s)·min[(s·E_p0 + ‖w⋆‖²)/(1 − α), (d/α)·‖w⋆‖²] − ‖w⋆‖²/s, with E_p0 the error of p0; not in the paper.
+    (1/s)·min[(s·E_p0 + ‖w⋆‖²)/(1 − α), (d/α)·‖w⋆‖²] − ‖w⋆‖²/s, with E_p0 the error of p0; not in the paper. Where
+    p0 never keeps a weight that is not zero, only the second side holds.
 
     >>> w0, w = torch.tensor([1.0, 0.01], dtype=torch.float64), torch.ones(2)
     >>> round(mixture_bound(w0, w, 1, 8, 0.5).item(), 2)
     6.0
     """
     power = w.double().square().sum(-1)
-    moment = s * gaussian_error(w0, w, s, n) + power
+    unreached = ((w0 == 0) & (w != 0)).any(-1)
+    moment = torch.where(unreached, inf, s * gaussian_error(w0, w, s, n) + power)
     return (torch.minimum(moment / (1 - alpha), w.shape[-1] / alpha * power) - power) / s
 
 

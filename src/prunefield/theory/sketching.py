@@ -43,7 +43,7 @@ def draw_mask(p: Tensor, s: int, *, generator: torch.Generator, draws: tuple[int
     >>> draw_mask(torch.tensor([0.5, 0.5]), 1, generator=torch.Generator()).sum().item()
     2.0
     """
-    p = p.double().expand(*draws, *p.shape)
+    p = _check_sum(p.double()).expand(*draws, *p.shape)
     ends = p.cumsum(-1).contiguous()
     # Scaled by the last end and not by 1: the sum of p may differ from 1 by rounding.
     places = torch.rand(*p.shape[:-1], s, dtype=torch.float64, generator=generator) * ends[..., -1:]
@@ -61,7 +61,7 @@ def expected_error(x: Tensor, w: Tensor, p: Tensor, s: int) -> Tensor:
     >>> expected_error(x, w, torch.tensor([1.0, 0.0]), 5).item()
     1.0
     """
-    x, w, p = x.double(), w.double(), p.double()
+    x, w, p = x.double(), w.double(), _check_sum(p.double())
     reached = p > 0
     inside = torch.where(reached, w, 0)
     second = (x.square().sum(-1) * inside.square() / torch.where(reached, p, 1)).sum(-1)
@@ -98,3 +98,10 @@ def enumerate_masks(p: Tensor, s: int) -> tuple[Tensor, Tensor]:
 def _square_features(x: Tensor, w: Tensor) -> Tensor:
     """‖Xᵀw‖²."""
     return torch.matmul(w.unsqueeze(-2), x).squeeze(-2).square().sum(-1)
+
+
+def _check_sum(p: Tensor) -> Tensor:
+    """Probabilities, if they are some."""
+    if not ((p.sum(-1) - 1).abs() < 1e-6).all() or (p < 0).any():
+        raise UsageError("p must be probabilities: not negative, with the sum 1 over the last dimension")
+    return p

@@ -55,7 +55,8 @@ def add_options(parser: ArgumentParser) -> None:
     add("--schedule", default="exponential", help="schedule of densities: exponential or linear [default: exponential]")
     tasks = " | ".join(modules("tasks"))
     add("--data", metavar="NAME[,KEY=VALUE…]", help=f"data to score with: {tasks} [default: normal]")
-    add("--batch-size", type=int, default=256, metavar="N", help="number of examples to score with [default: 256]")
+    words = "number of examples to score with; trained-magnitude takes all examples of a data set [default: 256]"
+    add("--batch-size", type=int, default=256, metavar="N", help=words)
     add("--scope", default="global", help="scope of the threshold: global, layer, uniform or erk [default: global]")
     add(
         "--sample",

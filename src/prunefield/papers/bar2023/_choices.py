@@ -11,9 +11,9 @@ CHOICES = (
     "Verdicts are given separately for each network family. Comparisons are paired: the same seed has the same initial "
     "weights and batches in all columns. The gate: a dense network above a stated accuracy, and SynFlow above Random "
     "by the 95% interval at the same density; otherwise nothing is testable. A claim is `reproduced` if the paired "
-    "t-test shows a gain, `not reproduced` if it shows a loss or two one-sided tests show a difference within ±0.5 "
-    "points; secondary comparisons are corrected by Holm's method for their declared number. Missing seeds are not "
-    "extrapolated.",
+    "t-test shows a gain, however small, `not reproduced` if it shows a loss, or if it shows neither and two one-sided "
+    "tests show a difference within ±0.5 points; secondary comparisons are corrected by Holm's method for their "
+    "declared number. Missing seeds are not extrapolated.",
     "Intervals of printed means come from the printed deviations over three seeds, as if runs were not paired; Table 3 "
     "prints none, so its interval is over cells. ResNet-20 has the width 16. The printed CIFAR-100 rows of SNIP and "
     "GraSP (67% at 10%) are probably from a network twice as wide as those of SynFlow, IMP, Random and Magnitude (50 "
@@ -24,5 +24,7 @@ CHOICES = (
     "GraSP's sampling probabilities are the positive parts of its scores.",
     "IMP: level l has the density ρ^{(l+1)/L}, so that ρ is reached exactly; weights are rewound to the step that "
     "the paper calls warm-up; random data is a fixed set of N(0, 1) images with uniform labels, without "
-    "augmentation; the last mask is then trained on the real data from the rewound weights.",
+    "augmentation; the last mask is then trained on the real data from the rewound weights, with as many steps less "
+    "as these have seen, so that all columns take the same number of steps. Its batches are those of the other columns "
+    "from there on; before, they are those of its own training.",
 )

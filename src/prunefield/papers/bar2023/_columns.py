@@ -84,7 +84,7 @@ class TableSetting:
             for seed in range(self.first, self.first + (min(self.seeds, DENSE_SEEDS) if dense else self.seeds)):
                 how = dict(COLUMNS[column])
                 if column.startswith("IMP"):
-                    how["of"] = self._tickets("random" in column, density, seed, base)
+                    how |= {"of": self._tickets("random" in column, density, seed, base), "continued": True}
                 elif column.startswith("SynFlow"):
                     how["iterations"] = self.iterations
                 yield Pruned.model_validate(base | {"recipe": self.recipe, "density": density, "seed": seed} | how)

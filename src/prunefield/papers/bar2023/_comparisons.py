@@ -46,18 +46,21 @@ class Comparison:
         return self.primary and density == self.densities[0]
 
     def subtract(self, table: Frame, source: str) -> Frame:
-        """Treatment − control, one row per cell and seed; `error` is the standard error of a printed one."""
+        """Treatment − control, one row per cell and seed; `error` is the standard error of a printed one, and `fourth`
+        the sum of the fourth powers of those of its two means.
+        """
         part = rows(table, source=source, column=(self.control, self.treatment))
         part = part if "deviation" in part else part.assign(deviation=math.nan)
         wide = part.pivot_table(
             index=["data", "net", "density", "seed"], columns="column", values=["accuracy", "deviation"], dropna=False
         )
         if part["column"].nunique() < 2:
-            return rows(part, column="").assign(gap=0.0, error=0.0)
+            return rows(part, column="").assign(gap=0.0, error=0.0, fourth=0.0)
         pair = wide["accuracy"].reindex(columns=[self.control, self.treatment]).dropna()
         gaps = (pair[self.treatment] - pair[self.control]).round(6).rename("gap").reset_index()
-        squares = wide["deviation"].reindex(pair.index).pow(2).sum(axis=1, skipna=False) / PRINTED_SEEDS
-        return gaps.assign(error=squares.pow(0.5).to_numpy())
+        squares = wide["deviation"].reindex(pair.index).pow(2) / PRINTED_SEEDS
+        error, fourth = (part.sum(axis=1, skipna=False).to_numpy() for part in (squares, squares.pow(2)))
+        return gaps.assign(error=error**0.5, fourth=fourth)
 
     def judge_printed(self, table: Frame, family: str) -> Verdict:
         """A printed mean difference above zero, by its interval and whichever cell is left out; else undecided, or not
@@ -67,8 +70,9 @@ class Comparison:
         found, values, n = summarise_printed(gaps), list(gaps["gap"]), len(gaps)
         wins = sum(value > 0 for value in values)
         parts = {place: summarise_printed(gaps.drop(index=place)) for place in gaps.index}
-        place, least = min(parts.items(), key=lambda pair: (pair[1].low > 0, pair[1].mean))
-        cell = f"{gaps['data'][place]} at {gaps['density'][place]:.0%}"
+        decisive = [place for place, part in parts.items() if part.low <= 0 < found.low]
+        place = max(decisive or parts, key=lambda place: abs(parts[place].mean - found.mean))
+        least, cell = parts[place], f"{gaps['data'][place]} at {gaps['density'][place]:.0%}"
         seen = (
             f"better in {wins} of {n} cells; mean {found.mean:+.2f} points ({found.low:+.2f} to {found.high:+.2f}); "
             f"without {cell} {least.mean:+.2f} ({least.low:+.2f} to {least.high:+.2f})"
@@ -77,17 +81,18 @@ class Comparison:
             return judge(
                 False, seen, n, "for the paper to be right, more seeds would have to reverse the sign in these cells"
             )
-        if found.low > 0 and (least.low > 0 or not _have_errors(gaps)):
+        if found.low > 0 and not decisive:
             return judge(True, seen, n)
-        reason = "its interval includes zero" if found.low <= 0 else f"it depends on one cell, {cell}"
-        return replace(judge(False, seen, n, f"three printed seeds do not decide it: {reason}"), status=OPEN)
+        reason = f"it depends on one cell, {cell}" if decisive else "its interval includes zero"
+        printed = "three printed seeds" if _have_errors(gaps) else f"{n} printed cells"
+        return replace(judge(False, seen, n, f"{printed} do not decide it: {reason}"), status=OPEN)
 
 
 def summarise_printed(gaps: Frame) -> Difference:
     """The mean over cells with the 95% interval that follows from the printed deviations over three seeds.
 
-    Student's t with Satterthwaite's degrees of freedom: each cell's error has 2·(3 − 1). Without printed deviations,
-    the interval over cells.
+    Student's t with the degrees of freedom of Welch and Satterthwaite: each of the two means in a cell has 3 − 1.
+    Without printed deviations, the interval over cells.
     """
     from scipy import stats
 
@@ -96,7 +101,7 @@ def summarise_printed(gaps: Frame) -> Difference:
     if not _have_errors(gaps):
         return compare_pairs([0.0] * n, values)._replace(mean=mean)
     total = float((errors**2).sum())
-    freedom = total**2 / float((errors**4).sum() / (2 * (PRINTED_SEEDS - 1))) if total else math.inf
+    freedom = total**2 * (PRINTED_SEEDS - 1) / float(gaps["fourth"].sum()) if total else math.inf
     reach = float(stats.t.ppf(0.975, freedom)) * math.sqrt(total) / n
     return Difference(mean, mean - reach, mean + reach, math.nan, n)
 
