@@ -147,4 +147,4 @@ def test_a_continued_net_takes_as_many_steps_as_one_that_is_pruned_at_initialisa
     with pytest.raises(UsageError, match=r"needs more steps \(2\) than the rewind point of `of` \(3\)"):
         execute(short, read)
     with pytest.raises(UsageError, match="set `of`, too"):
-        Pruned.model_validate(BASE | {"density": 0.1, "continued": True})
+        Run.parse(BASE | {"kind": "pruned", "density": 0.1, "continued": True})

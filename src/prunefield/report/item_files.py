@@ -85,13 +85,8 @@ def _locate_files(finding: Finding, store: Store) -> dict[str, Path]:
 def stamp_finding(finding: Finding) -> str:
     """A hash of all that decides how the table and the figure of a finding look."""
     own = Path(getfile(type(finding.item))).read_bytes()  # another author's item is not among prunefield's sources
-    shown = (
-        finding.digest,
-        finding.scale,
-        str(finding.kept),
-        checksum(own),
-        hash_sources(),
-    )  # kept: drawn without masks
+    kept = str(finding.kept)  # drawn without masks
+    shown = (finding.digest, finding.scale, kept, checksum(own), hash_sources())
     return checksum("".join(shown).encode())
 
 
