@@ -55,7 +55,8 @@ class Lemma4_2(Item):
     title = "Lemma 4.2: the error at initialisation, Gaussian inputs"
     size = (9, 3.6)
     open_choices = (
-        "Weights: the lemma is stated for any; w0 ~ N(0, I) with n = 1 and 128, and equal weights, were chosen.",
+        "Weights: the lemma is stated for any; w0 ~ N(0, I) with n = 1 and 128, and equal weights, were chosen; "
+        "both n have the same w0.",
         "The error for random weights is the closed form, which enumeration and quadrature confirm for equal weights.",
     )
 

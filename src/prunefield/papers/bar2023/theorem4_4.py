@@ -63,7 +63,7 @@ class Theorem4_4(Item):
     size = (13, 4.2)
     open_choices = (
         "Weights: the theorem is stated for any; w0 ~ N(0, I), w⋆ = w0 + τ·N(0, I), n = 128, and hand-made pairs "
-        "were chosen.",
+        "were chosen; all τ have the same w0 and the same direction of w⋆ − w0.",
         "Inputs: as in the proof, the mask is made from the X on which the error is measured; the statement is silent.",
         "Weights with w0_k = 0, for which the mask is biased, are excluded by the proof but not by the statement.",
     )
