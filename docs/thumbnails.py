@@ -1,7 +1,7 @@
 """Draws the small pictures of the gallery from stores: python docs/thumbnails.py STORE …
 
 Every item is drawn at its published scale if a store has it, alone or with kept values, else at laptop or smoke scale,
-from the first store that has it. The scale is in the name of the file. Pictures of items that no store has are left as
+from the store that has most of its runs. The scale is in the name of the file. Pictures of items that no store has are left as
 they are.
 """
 
@@ -31,7 +31,7 @@ def main() -> None:
                 found for store in stores if (found := read_with_kept(store, item, scale)) and has_some(store, found)
             ]
             if findings:
-                write_thumbnail(findings[0])
+                write_thumbnail(max(findings, key=lambda finding: len(finding.results)))
                 break
 
 
