@@ -50,7 +50,7 @@ LEARNT: dict[Scale, dict[str, Any]] = {
 }
 DENSITY = 0.05
 SHOWN = {"paper": 20_000}  # weights and scores whose mean is taken, where not all of them are
-READINGS = ({"mask": DRAWN, "reading": "in every iteration"}, {"mask": LAST, "reading": "in the last iteration"})
+READINGS = [{"mask": DRAWN, "reading": "in every iteration"}, {"mask": LAST, "reading": "in the last iteration"}]
 
 
 def name_mask(run: Pruned) -> str:
@@ -172,7 +172,7 @@ class Fig1(Item):
         expect="mean score of kept weights (SynFlow) above that of sampled masks, in every seed",
         null=replace_rows({"mask": (DRAWN, LAST)}, by={"mask": SYNFLOW}),
         decided_at="laptop",
-        each=list(READINGS),
+        each=READINGS,
     )
     def lower_scores_if_sampled(table: Frame, mask: str, reading: str) -> Verdict:
         return judge_larger(table, SYNFLOW, mask, "score")
@@ -182,7 +182,7 @@ class Fig1(Item):
         at="Fig. 1b, Sec. 8",
         expect="mean score of kept weights (SynFlow, sampled) above that of uniform masks, in every seed",
         null=use_uniform_masks,
-        each=list(READINGS),
+        each=READINGS,
     )
     def higher_scores_than_uniform(table: Frame, mask: str, reading: str) -> Verdict:
         return judge_larger(table, mask, UNIFORM, "score")
