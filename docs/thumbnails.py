@@ -1,8 +1,8 @@
 """Draws the small pictures of the gallery from stores: python docs/thumbnails.py STORE …
 
 Every item is drawn at its published scale if a store has it, alone or with kept values, else at laptop or smoke scale,
-from the store that has most of its runs. The scale is in the name of the file. Pictures of items that no store has are left as
-they are.
+from the store that has most of its runs. The scale is in the name of the file. Pictures of items that no store has are
+left as they are.
 """
 
 import io
