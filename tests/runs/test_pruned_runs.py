@@ -148,3 +148,8 @@ def test_a_continued_net_takes_as_many_steps_as_one_that_is_pruned_at_initialisa
         execute(short, read)
     with pytest.raises(UsageError, match="set `of`, too"):
         Run.parse(BASE | {"kind": "pruned", "density": 0.1, "continued": True})
+
+
+def test_an_option_of_sampling_without_sampling_is_refused():
+    with pytest.raises(UsageError, match="reduce is for sampled masks"):
+        Run.parse(BASE | {"kind": "pruned", "density": 0.1, "score": "grasp", "reduce": "positive"})

@@ -94,6 +94,12 @@ class Pruned(Run):
         return self
 
     @model_validator(mode="after")
+    def _check_reduce(self) -> "Pruned":
+        if self.reduce is not None and self.sample == "never":
+            raise UsageError("reduce is for sampled masks: set sample to every or last")
+        return self
+
+    @model_validator(mode="after")
     def _check_of(self) -> "Pruned":
         if self.of is not None and (self.of.net, self.of.task.shape) != (self.net, self.task.shape):
             raise UsageError("the iterative pruning run in `of` must have the same net and input shape")
@@ -147,8 +153,7 @@ class Pruned(Run):
                 for name, weight in find_prunable(net).items():
                     weight.copy_(last[f"trained:{name}"])
         stream = seeds.generator(self.seed, "mask")
-        how = {"iterations": self.iterations, "schedule": self.schedule, "sample": self.sample}
-        how |= {"reduce": self.reduce} if self.sample != "never" else {}
+        how = {name: getattr(self, name) for name in ("iterations", "schedule", "sample", "reduce")}
         how["check"] = False  # record 0 says what collapsed
         with warnings.catch_warnings(record=True) as topped_up:
             warnings.simplefilter("always")
