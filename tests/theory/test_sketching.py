@@ -137,7 +137,7 @@ def test_the_bound_of_the_mixture_holds_where_a_weight_begins_at_zero():
 
 
 @pytest.mark.parametrize("p", [[1.0, 3.0], [1.5, -0.5]])
-def test_what_is_no_probability_is_refused(p):
+def test_numbers_that_are_not_probabilities_are_refused(p):
     with pytest.raises(UsageError, match="p must be probabilities"):
         sketching.draw_mask(torch.tensor(p), 3, generator=torch.Generator())
     with pytest.raises(UsageError, match="p must be probabilities"):

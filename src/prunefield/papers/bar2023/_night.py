@@ -27,7 +27,7 @@ from prunefield.tasks.tiny_imagenet import TinyImagenet
 from prunefield.training.recipe import Recipe
 
 DENSITIES, TINY_DENSITIES = (0.02, 0.05), (0.05,)  # of the primary comparisons, and a second one
-MARGIN = 0.5  # points of accuracy: where the t-test shows nothing, a difference within ± this is no effect
+MARGIN = 0.5  # points of accuracy: where the t-test shows no difference, one within ± this counts as none
 ALPHA = 0.05
 LEAST_CONTROLS = 4  # seeds of the positive control, SynFlow − Random
 CORE = ("SynFlow", "SynFlow + rand", "Random")

@@ -8,7 +8,7 @@ from prunefield.papers import Frame, Verdict, rows
 from prunefield.papers.redman2025._curves import at_end, note_seeds
 from prunefield.papers.redman2025._pictures import GOALS
 
-RAISED = 0.5  # of IMP's rise in kurtosis: greedy pruning that reaches less is no control
+RAISED = 0.5  # of IMP's rise in kurtosis: greedy pruning that reaches less cannot serve as a control
 OPEN = "not testable at this scale"
 
 

@@ -149,7 +149,7 @@ def nets(scale: Scale, *data: str, clone: bool = False) -> tuple[Imp, ...]:
 
 def full_clones(scale: Scale, per_class: int = 2_000) -> tuple[Imp, ...]:
     """Runs on clones that are fitted to more images than an image has pixels: at night scale of the crops, elsewhere
-    of small leaves, to save time. With `per_class` the same nets on clones of so many images.
+    of small leaves, to save time. With `per_class`, the same nets on clones fitted to that number of images.
     """
     setting = SIZES["night"]["tiny-imagenet"] if scale == "night" else SIZES["smoke"]["leaves"]
     task = Clone(of=setting.task, per_class=per_class)
