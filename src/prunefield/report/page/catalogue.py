@@ -1,7 +1,7 @@
 """The finished runs of a kind that an explorer can show, and short names that tell them apart."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from prunefield.core.errors import Error
@@ -22,15 +22,15 @@ class Listed(NamedTuple):
     problems: dict[str, str]
 
 
-def select_runs(store: Store, kind: type[R], most: int) -> Listed:
-    """The first `most` finished runs of a kind, those with low seeds first."""
+def select_runs(store: Store, kind: type[R], most: int, *, where: Callable[[R], bool] = lambda _: True) -> Listed:
+    """The first `most` finished runs of a kind, those with low seeds first; `where` says which can be shown."""
     names = [name for name in store.names() if name.startswith(f"{kind.kind()}-") and store[name].is_done]
     found: list[R] = []
     problems: dict[str, str] = {}
     for name in names:
         try:
             run = Run.parse(store[name].table("settings"))
-            if isinstance(run, kind):
+            if isinstance(run, kind) and where(run):
                 found.append(run)
         except Error as error:  # made by another version, or somebody has edited it
             problems[name] = str(error)

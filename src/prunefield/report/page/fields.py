@@ -37,7 +37,7 @@ BINS, REACH = 33, 4.0  # of histograms, and their half width in standard deviati
 
 def explore_fields(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
     """The list of runs, and an island for each of them."""
-    listed = select_runs(store, Imp, RUNS)
+    listed = select_runs(store, Imp, RUNS, where=lambda run: run.steps > 1)  # Table S1 trains one step, to count
     side = choose_side(listed.runs)
     gabors, images = select_runs(store, Gabors, 10 * RUNS).runs, select_runs(store, Kurtosis, 10 * RUNS).runs
     names = name_runs(listed.runs, [f"{name_task(run.task)}, seed {run.seed}" for run in listed.runs], ("task", "seed"))
