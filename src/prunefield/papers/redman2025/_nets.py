@@ -98,7 +98,7 @@ SIZES: dict[Scale, dict[str, DataSetting]] = {
             samples=10_000,
             scored=500,
             seeds=1,
-            clone_seeds=1,
+            clone_seeds=0,
             greedy_seeds=(0,),
         ),
     },
@@ -157,6 +157,11 @@ def nets(scale: Scale, *data: str, clone: bool = False) -> tuple[Imp, ...]:
     if clone:
         return tuple(s.imp(seed, task=Clone(of=s.task)) for s in found.values() for seed in range(s.clone_seeds))
     return tuple(setting.imp(seed) for setting in found.values() for seed in range(setting.seeds))
+
+
+def list_cloned(scale: Scale) -> list[str]:
+    """The data sets of whose clone a net is pruned, too."""
+    return [name for name, setting in SIZES[scale].items() if setting.clone_seeds]
 
 
 def full_clones(scale: Scale, per_class: int = 2_000) -> tuple[Imp, ...]:

@@ -31,6 +31,7 @@ from prunefield.papers.redman2025._nets import (
     claim_on_nets,
     full_clones,
     inputs_of,
+    list_cloned,
     make_row,
     nets,
     source_of,
@@ -84,7 +85,8 @@ class Fig3(NetItem):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        imps = (*nets(scale), *nets(scale, clone=True), *full_clones(scale), *full_clones(scale, Clone().per_class))
+        imps = [net for is_clone in (False, True) for net in nets(scale, *list_cloned(scale), clone=is_clone)]
+        imps += [*full_clones(scale), *full_clones(scale, Clone().per_class)]
         return [*widths(scale, dict.fromkeys(imps))]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:

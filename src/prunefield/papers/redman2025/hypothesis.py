@@ -127,6 +127,7 @@ class Hypothesis(NetItem):
         at="Sec. 1 and 3.1, Fig. 3C",
         expect="the smallest median width on the clone is above the largest on the data",
         null=clone_as_data,
+        needs={"inputs": "clone"},
     )
     def wider_on_clone(table: Frame) -> Verdict:
         return judge_clone_width(table)
@@ -216,7 +217,7 @@ class Hypothesis(NetItem):
     def whole(table: Frame) -> Verdict:
         (data,) = data_in(table)
         parts = [part for part in Hypothesis.claims if part.text.startswith("(") and part.text.endswith(f"({data})")]
-        found = [part.check(table) for part in parts]
+        found = [part.check(table) for part in parts if part.concerns(table)]
         good, bad = (sum(one.status == status for one in found) for status in ("reproduced", "not reproduced"))
         seen, n = f"of {len(found)} parts, {good} hold and {bad} fail", sum(verdict.n for verdict in found)
         verdict = judge(good == len(found), seen, n)
