@@ -322,3 +322,33 @@ def test_claims_name_the_command_that_makes_them_at_the_scale_that_was_asked_for
     assert main(["claims", "bar2023/lemma4.1", "--scale", "laptop", "--store", "my store"]) == 0
     command = "prunefield reproduce bar2023/lemma4.1 --scale laptop --store 'my store'"
     assert f"is not in the store at laptop scale; run: {command}" in capsys.readouterr().out
+
+
+STUDY = 'kind = "neuron"\ntask = { kind = "nlgp" }\nsteps = 10\n[sweep]\nseed = [0, 1]\n'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sweep study.toml --from missing.zip",
+        "sweep study.toml --engine slurm",
+        "sweep study.toml --log nonsense",
+        "reproduce lufkin2024/fig1 --from missing.zip",
+        "reproduce lufkin2024/fig1 --log nonsense",
+        "runs unpack missing.zip",
+        "runs merge missing",
+        "report --published lufkin2024/fig1 --out page.html --scale nonsense",
+    ],
+)
+def test_a_refused_command_leaves_no_store(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.devnull)  # no Slurm
+    (tmp_path / "study.toml").write_text(STUDY)
+    assert main([*line.split(), "--store", "store"]) != 0
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_page_of_published_results_elsewhere_needs_no_store(tmp_path):
+    page = tmp_path / "page.html"
+    assert main(["report", "lufkin2024/fig1", "--published", "--out", str(page), "--store", str(tmp_path / "s")]) == 0
+    assert page.exists() and not (tmp_path / "s").exists()
