@@ -130,7 +130,7 @@ class Surprise:
         (["text.npy"], "text.npy must contain real numbers"),
         (["net.pt", "--mask", "small.npy"], "the mask of 0.weight is (2, 2), the weight (6, 192)"),
         (["net.pt", "--mask", "other.safetensors"], "unknown layer of the mask '0.weight'"),
-        (["bad.npy"], "layer weight has 2 weights that are not finite, of 1152"),
+        (["bad.npy"], "layer weight has 2 weights that are not finite in float32 (of 1152)"),
         (["net.pt", "--data", "few.npz"], "an example of the data has 5 numbers, but 0.weight has 192 inputs"),
         (["net.pt", "--data", "data.npz", "--per-class", "3"], "--per-class must be at least 4, not 3"),
     ],

@@ -115,3 +115,11 @@ def test_few_examples_are_rejected_as_often_as_the_level_says():
     stream = torch.Generator().manual_seed(0)
     found = [stimulus.probe_translation(torch.randn(50, 20, generator=stream)).p for _ in range(400)]
     assert sum(p < 0.05 for p in found) < 0.09 * 400
+
+
+def test_constants_that_differ_are_not_equal_means():
+    x = torch.randn(100, 4, generator=torch.Generator().manual_seed(0))
+    first, second = x.clone(), x.clone()
+    first[:, 0], second[:, 0] = 1.0, 2.0
+    assert not stimulus.probe_means(first, second).met
+    assert stimulus.probe_means(first[:, :1], first[:, :1]).met

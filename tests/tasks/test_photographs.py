@@ -188,7 +188,13 @@ def leave_three(folder):
         (
             lambda top: [(top / kind / "4.png").unlink() for kind in ("cat", "dog")],
             {"crops": False},
-            "no folders train and test, and no class has the 5 images needed to hold one out",
+            "cat has 4 images; at least 5 are needed to hold one out, unless there are folders train and test",
+        ),
+        (leave_three, {"crops": False}, "dog has 3 images; at least 5 are needed to hold one out"),
+        (
+            lambda top: noise(1, 50).save(top / "dog" / "9.png"),
+            {"crops": False},
+            "9.png has 50 × 1 pixels; remove it",
         ),
         (lambda top: None, {"label": "photograph", "crops": False}, 'label = "photograph" needs crops = true'),
     ],

@@ -206,11 +206,10 @@ class Study:
 
         `engine` is where: `local`, `ray,address=auto` or `slurm,partition=NAME`. Interrupt it at any time: the next
         call continues from the last safe points. A run whose process, job or machine dies is restarted `retry` times
-        (by default 0 on `local`, 3 elsewhere). `progress` shows a bar on stderr; `report` gets a line for each retry, and
-        one if points of the sweep are equal.
-        `log` is where the numbers of every record are also written: `tensorboard`, `wandb`, or as in
-        `tensorboard,folder=DIR`. Runs are taken from `pack`, a file that `prunefield runs pack` wrote, after they were
-        checked.
+        (by default 0 on `local`, 3 elsewhere). `progress` shows a bar on stderr; `report` gets a line for each retry,
+        and one if points of the sweep are equal. `log` is where the numbers of every record are also written:
+        `tensorboard`, `wandb`, or as in `tensorboard,folder=DIR`. Runs are taken from `pack`, a file that `prunefield
+        runs pack` wrote, after they were checked.
         """
         chosen, runs = choose_engine(engine, jobs, retry), self.runs
         if chosen.is_here:

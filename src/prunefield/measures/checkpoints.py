@@ -68,7 +68,7 @@ def find_layer(
         raise UsageError(f"layer {name} of {where} is empty")
     wrong = int((~weight.isfinite()).sum())
     if wrong:
-        raise UsageError(f"layer {name} has {wrong} weights that are not finite, of {weight.numel()}; fix them")
+        raise UsageError(f"layer {name} has {wrong} weights that are not finite in float32 (of {weight.numel()})")
     if mask is not None:
         return Layer(name, weight, _read_mask(mask, name, weight))
     left = find_mask(where, state, name)
@@ -186,15 +186,17 @@ def _read_matrix(array: Matrix, path: Path | str) -> Tensor:
 def _read_mask(mask: Mapping[str, Tensor] | Matrix | Path | str, name: str, weight: Tensor) -> Tensor:
     if isinstance(mask, str | Path):
         path = Path(mask)
-        mask = Mask({name: _read_array(path) != 0}) if is_npy(path) else Mask.load(path)
+        mask = {name: _read_array(path)} if is_npy(path) else Mask.load(path)
     if isinstance(mask, Matrix):
-        mask = Mask({name: _read_matrix(mask, "the mask") != 0})
+        mask = {name: _read_matrix(mask, "the mask")}
     if not isinstance(mask, Mapping):
         raise UsageError(f"a mask must be a Mask, a matrix or a file of one, not {type(mask).__name__}")
     short = name.removesuffix("_orig")
     if short not in mask and name not in mask:
         raise unknown("layer of the mask", short, mask)
     found = mask[short if short in mask else name]
+    if found.is_floating_point() and bool(found.isnan().any()):
+        raise UsageError(f"the mask of {name} contains NaN; its entries are 0 or 1")
     if found.shape != weight.shape:
         raise UsageError(
             f"the mask of {name} is {tuple(found.shape)}, the weight {tuple(weight.shape)}; create the mask again"

@@ -22,7 +22,9 @@ FAR = 0.1  # largest correlation at the greatest distance that counts as weak
 
 
 class Answer(NamedTuple):
-    """The result of a test: the largest |z| (mean over standard error), its p-value, a dimensionless effect, and whether the property is `met`."""
+    """The result of a test: the largest |z| (a mean over its standard error), its p-value, a dimensionless effect, and
+    whether the property is `met`.
+    """
 
     z: float
     p: float
@@ -162,7 +164,12 @@ def _compare_means(first: Tensor, second: Tensor, level: float) -> Answer:
     shares = [spread / len(part) for spread, part in zip(spreads, (first, second), strict=True)]
     error = (shares[0] + shares[1]).sqrt()
     varies = error > 1e-12
-    gap = (first.mean(0) - second.mean(0)).abs()[varies]
+    gaps = (first.mean(0) - second.mean(0)).abs()
+    if bool((gaps[~varies] > 1e-12).any()):  # constants that differ
+        return Answer(math.inf, 0.0, math.inf, False)
+    if not bool(varies.any()):
+        return Answer(0.0, 1.0, 0.0, True)
+    gap = gaps[varies]
     z = gap / error[varies]
     effect = gap / ((spreads[0] + spreads[1]) / 2).sqrt()[varies]
     within = sum(share.square() / (len(part) - 1) for share, part in zip(shares, (first, second), strict=True))
