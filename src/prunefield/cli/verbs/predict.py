@@ -34,10 +34,7 @@ def add_options(parser: ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="KEY=VALUE", help="change a setting of the task, as in g=3"
     )
     parser.add_argument(
-        "--samples",
-        type=int,
-        metavar="N",
-        help=f"number of examples of a task [default: {SAMPLES}, or all of a data set that has fewer]",
+        "--samples", type=int, metavar="N", help=f"number of examples of a task [default: {SAMPLES}, or all it has]"
     )
     parser.add_argument("--inits", type=int, default=5, metavar="N", help="number of initialisations [default: 5]")
     parser.add_argument(
@@ -86,9 +83,8 @@ def read_inputs(args: Namespace) -> "tuple[Tensor, Tensor | None, tuple[int, ...
 
     path = Path(args.data)
     if is_array_file(args.data):
-        for option, given in (("--set", args.set), ("--samples", args.samples)):
-            if given:
-                raise UsageError(f"{option} is for a task; {path} is a file, and all of its examples are used")
+        if option := "--set" if args.set else "--samples" if args.samples else "":
+            raise UsageError(f"{option} is for a task; {path} is a file, and all of its examples are used")
         return read_examples(path)
     if path.exists():
         raise UsageError(f"{path} is neither .npy nor .npz; save an array with numpy.save or numpy.savez(x=…, y=…)")
