@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.nn.utils import prune
 
+import prunefield as pf
 from prunefield import Mask
 from prunefield.cli import main
 from prunefield.core.seeds import generator
@@ -129,7 +130,7 @@ class Surprise:
         (["text.npy"], "text.npy must contain real numbers"),
         (["net.pt", "--mask", "small.npy"], "the mask of 0.weight is (2, 2), the weight (6, 192)"),
         (["net.pt", "--mask", "other.safetensors"], "unknown layer of the mask '0.weight'"),
-        (["bad.npy"], "layer weight has 2 weights that are not finite, of 1152"),
+        (["bad.npy"], "layer weight has 2 weights that are not finite in float32 (of 1152)"),
         (["net.pt", "--data", "few.npz"], "an example of the data has 5 numbers, but 0.weight has 192 inputs"),
         (["net.pt", "--data", "data.npz", "--per-class", "3"], "--per-class must be at least 4, not 3"),
     ],
@@ -150,3 +151,24 @@ def test_errors_are_one_line(folder, capsys, arguments, message):
     error = capsys.readouterr().err
     assert error.startswith(f"prunefield: {message}")
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("names", [("0", "1"), ("embed_tokens", "fc")])
+def test_an_embedding_is_not_taken_for_the_first_layer(tmp_path, capsys, names):
+    first, second = names
+    state = {f"{first}.weight": torch.randn(50, 16), f"{second}.weight": torch.randn(8, 16)}
+    if first == "0":  # otherwise its name says it
+        state[f"{second}.bias"] = torch.zeros(8)
+    torch.save(state, tmp_path / "net.pt")
+    assert main(["measure", str(tmp_path / "net.pt"), "--shape", "16"]) == 2
+    said = capsys.readouterr().err
+    assert f"{first}.weight, may be an embedding; name the layer, as in --layer {second}.weight" in said
+    assert len(pf.measure(state, second, (16,)).weight) == 8
+    assert len(pf.measure(state, first, (16,)).weight) == 50
+
+
+def test_a_first_layer_without_a_bias_is_taken():
+    net = torch.nn.Sequential(torch.nn.Linear(16, 8, bias=False), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    assert pf.measure(net.state_dict()).layer == "0.weight"
+    net = torch.nn.Sequential(torch.nn.Linear(16, 16, bias=False), torch.nn.Linear(16, 2, bias=False))
+    assert pf.measure(net.state_dict()).layer == "0.weight"

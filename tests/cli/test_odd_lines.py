@@ -67,6 +67,18 @@ def refuse(capsys, arguments: list[str]) -> str:
         (["measure", "w.npy", "--shape", "3,²,2"], "--shape must be positive whole numbers"),
         (["measure", "w.npy", "--shape", f"3,{'1' * 5000}"], "--shape must be positive whole numbers"),
         (["measure", "/dev/zero"], "is not a regular file"),
+        (["measure", "empty.pt"], "empty.pt is empty"),
+        (["measure", "w.npy", "--shape", "3,2,2", "--mask", "nan.npy"], "the mask of weight contains NaN"),
+        (["predict", "w.npy", "--set", "g=3"], "--set is for a task; w.npy is a file"),
+        (["predict", "w.npy", "--samples", "200"], "--samples is for a task; w.npy is a file"),
+        (["predict", "constant.npz"], "all 150 examples of the class 0 are equal; leave it out"),
+        (["predict", "nlgp", "--draw", "no/where.svg"], "there is no folder no; choose another one with --draw"),
+        (["prune", "lenet", "--density", "0.5", "--out", "no/m.safetensors"], "there is no folder no; choose another"),
+        (["prune", "lenet", "--density", "0.5", "--batch-size", "0"], "--batch-size must be at least 1, not 0"),
+        (["prune", "lenet", "--density", "0.5", "--sample", "last", "--alpha", "2"], "between 0 and 1 (got 2.0)"),
+        (["data", "draw", "npz,path=FOLDER/few.npz", "--train", "17"], "has 16 training examples, but 17 were"),
+        (["predict", "npz,path=FOLDER/few.npz"], "at least 100 examples of at least 4 inputs are needed"),
+        (["predict", "npz,path=FOLDER/few.npz", "--samples", "100"], "16 training examples, but --samples is 100"),
         (["run", "/dev/zero"], "is larger than 4.0 MB"),
         (["reproduce", "--device", "meta"], "no device 'meta' here"),
     ],
@@ -74,7 +86,12 @@ def refuse(capsys, arguments: list[str]) -> str:
 def test_an_odd_argument_gets_one_line(capsys, folder, arguments, message):
     (folder / "deep.toml").write_text(f"{NEURON}x = {'{a = ' * 400}1{'}' * 400}")
     (folder / "digits.toml").write_text(f"{NEURON}steps = {'1' * 5000}")
-    assert message in refuse(capsys, arguments)
+    (folder / "empty.pt").touch()
+    np.save(folder / "nan.npy", np.full(np.load(folder / "w.npy").shape, np.nan))
+    x = np.random.default_rng(0).normal(size=(300, 8))
+    np.savez(folder / "few.npz", x=x[:20], y=np.arange(20) % 2)
+    np.savez(folder / "constant.npz", x=np.where(np.arange(300)[:, None] < 150, 0, x), y=np.arange(300) >= 150)
+    assert message in refuse(capsys, [argument.replace("FOLDER", str(folder)) for argument in arguments])
 
 
 @pytest.mark.parametrize(
@@ -322,3 +339,34 @@ def test_claims_name_the_command_that_makes_them_at_the_scale_that_was_asked_for
     assert main(["claims", "bar2023/lemma4.1", "--scale", "laptop", "--store", "my store"]) == 0
     command = "prunefield reproduce bar2023/lemma4.1 --scale laptop --store 'my store'"
     assert f"is not in the store at laptop scale; run: {command}" in capsys.readouterr().out
+
+
+STUDY = 'kind = "neuron"\ntask = { kind = "nlgp" }\nsteps = 10\n[sweep]\nseed = [0, 1]\n'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sweep study.toml --from missing.zip",
+        "sweep study.toml --engine slurm",
+        "sweep study.toml --log nonsense",
+        "reproduce lufkin2024/fig1 --from missing.zip",
+        "reproduce lufkin2024/fig1 --log nonsense",
+        "runs unpack missing.zip",
+        "runs merge missing",
+        "report --published lufkin2024/fig1 --out page.html --scale nonsense",
+    ],
+)
+def test_a_refused_command_leaves_no_store(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.devnull)  # no Slurm
+    (tmp_path / "study.toml").write_text(STUDY)
+    assert main([*line.split(), "--store", "store"]) != 0
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_page_of_published_results_elsewhere_needs_no_store(tmp_path):
+    page = tmp_path / "page.html"
+    assert main(["report", "lufkin2024/fig1", "--published", "--out", str(page), "--store", str(tmp_path / "s")]) == 0
+    assert page.exists()
+    assert not (tmp_path / "s").exists()

@@ -264,3 +264,12 @@ def test_progress_is_shown_in_a_notebook_and_can_be_left_out(notebook, monkeypat
     assert "of 2 runs" in shown.err
     Study(TOY, sweep={"seed": [3, 4]}).run(store, jobs=1, progress=False)
     assert capsys.readouterr().err == ""
+
+
+def test_equal_points_of_a_sweep_are_counted(tmp_path):
+    study, lines = Study({"kind": "neuron", "task": "nlgp", "steps": 2}, sweep={"seed": [0, 1, 1, 1]}), []
+    line = "repeated points in the sweep: 2 of 4; each run is executed once"
+    assert next(iter(study.plan(tmp_path).notes())) == line
+    assert len(study.run(tmp_path, jobs=1, progress=False, report=lines.append)) == 2
+    assert lines == [line]
+    assert Study({"kind": "neuron", "task": "nlgp"}, sweep={"seed": [0, 1]}).notes == []

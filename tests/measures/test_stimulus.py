@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from scipy import stats
 
 from prunefield.core.errors import UsageError
 from prunefield.measures import stimulus
@@ -98,3 +99,27 @@ def test_bad_samples_are_refused(x, message):
     for probe in (stimulus.probe_dependence, stimulus.probe_translation, stimulus.probe_sign):
         with pytest.raises(UsageError, match=message):
             probe(x)
+
+
+def test_p_values_of_few_examples_are_those_of_student_and_welch():
+    x = torch.randn(50, 6, generator=torch.Generator().manual_seed(3), dtype=torch.float64) + 0.3
+    y = 2 * torch.randn(20, 6, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    found = stimulus._test_means([x[:, :2], x[:, 2:]], 1e-3).p
+    assert found == pytest.approx(6 * float(stats.ttest_1samp(x, 0).pvalue.min()))
+    found = stimulus.probe_means(x, y).p
+    assert found == pytest.approx(min(1, 6 * float(stats.ttest_ind(x, y, equal_var=False).pvalue.min())))
+
+
+def test_few_examples_are_rejected_as_often_as_the_level_says():
+    """Tails of a normal distribution reject 12% at a level of 5%."""
+    stream = torch.Generator().manual_seed(0)
+    found = [stimulus.probe_translation(torch.randn(50, 20, generator=stream)).p for _ in range(400)]
+    assert sum(p < 0.05 for p in found) < 0.09 * 400
+
+
+def test_constants_that_differ_are_not_equal_means():
+    x = torch.randn(100, 4, generator=torch.Generator().manual_seed(0))
+    first, second = x.clone(), x.clone()
+    first[:, 0], second[:, 0] = 1.0, 2.0
+    assert not stimulus.probe_means(first, second).met
+    assert stimulus.probe_means(first[:, :1], first[:, :1]).met

@@ -5,7 +5,7 @@ import torch
 
 from prunefield.core.errors import UsageError
 from prunefield.measures.localisation import compute_ipr
-from prunefield.runs import State
+from prunefield.runs import Run, State
 from prunefield.runs.flow import Flow
 from prunefield.runs.phases import Phases, find_parameter
 from prunefield.runs.placement import Placement, cut_patches
@@ -48,3 +48,16 @@ def test_patches_come_from_different_images():
     assert near.shape == far.shape == (1, 4, 4)
     assert not near.any()
     assert far.all()
+
+
+@pytest.mark.parametrize("task", ["leaves,side=31", "nlgp"])
+def test_placement_refuses_images_that_are_too_small_for_its_patches(task):
+    with pytest.raises(UsageError, match="at least twice the side of 16 pixels, not"):
+        Run.parse({"kind": "placement", "task": task})
+    assert Placement(task=Leaves(side=32)).side == 16
+
+
+def test_placement_estimates_seconds_and_not_half_a_minute():
+    assert 1 < Placement(side=8, examples=300).seconds() < 5
+    assert 5 < Placement().seconds() < 20
+    assert Placement(task=Leaves(side=64), side=32).seconds() == Placement().seconds()

@@ -13,7 +13,7 @@ from prunefield.runs import Result, Run, State
 from prunefield.runs.pruned import Pruned
 from prunefield.runs.shuffles import Shuffles
 from prunefield.runs.tickets import Tickets
-from prunefield.scores import find_prunable
+from prunefield.scores import Score, find_prunable
 
 BASE = {
     "task": {"kind": "leaves", "side": 8, "count": 10, "categories": 3},
@@ -153,3 +153,11 @@ def test_a_continued_net_takes_as_many_steps_as_one_that_is_pruned_at_initialisa
 def test_an_option_of_sampling_without_sampling_is_refused():
     with pytest.raises(UsageError, match="reduce is for sampled masks"):
         Run.parse(BASE | {"kind": "pruned", "density": 0.1, "score": "grasp", "reduce": "positive"})
+
+
+def test_iterations_are_those_of_the_score_unless_they_are_stated():
+    base = {"kind": "pruned", "task": "leaves", "net": "fcn", "recipe": {}, "density": 0.1}
+    synflow = Run.parse(base | {"score": "synflow"})
+    assert (Run.parse(base).iterations, synflow.iterations) == (1, Score.parse("synflow").iterations)
+    assert Run.parse(synflow.settings()) == synflow
+    assert Run.parse(base | {"score": "synflow", "iterations": 1}).id == "0ff162429ddeb221"  # as before

@@ -1,5 +1,7 @@
 """Streams of crops of one's own photographs: any size and colour; what cannot be used is reported in one line."""
 
+import io
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from PIL import Image
 
 from prunefield.core.errors import UsageError
 from prunefield.tasks import Task, draw_balanced
+from prunefield.tasks._pictures import open_image
 
 RNG = np.random.default_rng(0)
 
@@ -188,7 +191,13 @@ def leave_three(folder):
         (
             lambda top: [(top / kind / "4.png").unlink() for kind in ("cat", "dog")],
             {"crops": False},
-            "no folders train and test, and no class has the 5 images needed to hold one out",
+            "cat has 4 images; at least 5 are needed to hold one out, unless there are folders train and test",
+        ),
+        (leave_three, {"crops": False}, "dog has 3 images; at least 5 are needed to hold one out"),
+        (
+            lambda top: noise(1, 50).save(top / "dog" / "9.png"),
+            {"crops": False},
+            "9.png has 50 × 1 pixels; remove it",
         ),
         (lambda top: None, {"label": "photograph", "crops": False}, 'label = "photograph" needs crops = true'),
     ],
@@ -244,3 +253,11 @@ def test_images_behind_links_are_read_and_must_not_change(tmp_path):
     noise().save(tmp_path / "elsewhere" / "dog" / "0.png")
     with pytest.raises(UsageError, match="has changed since it was first read"):
         task.require()
+
+
+def test_an_image_of_16_bits_is_turned_as_the_camera_noted():
+    file, noted = io.BytesIO(), Image.Exif()
+    noted[0x0112] = 6  # turn it clockwise
+    Image.fromarray(np.arange(6, dtype=np.uint16).reshape(2, 3) << 8).save(file, "PNG", exif=noted)
+    turned = open_image(file.getvalue(), "deep.png", "L", upright=True)
+    assert np.asarray(turned).tolist() == [[3, 0], [4, 1], [5, 2]]

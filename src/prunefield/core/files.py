@@ -61,8 +61,7 @@ def write_whole(
 @contextmanager
 def open_whole(path: Path, *, keep: Path | None = None, chosen_by: str = "--out") -> Iterator[IO[bytes]]:
     """A file to write, which replaces `path` at the end of the block; after an error nothing of it is left."""
-    if not path.name or path.is_dir():  # such as `.`
-        raise UsageError(f"cannot write {path}: it is a folder; choose a file with {chosen_by}")
+    _check_name(path, chosen_by)
     temporary = name_part(path)
     try:
         with temporary.open("w+b") as file:
@@ -79,6 +78,18 @@ def open_whole(path: Path, *, keep: Path | None = None, chosen_by: str = "--out"
         if isinstance(error, OSError):
             raise cannot("write", path, error, chosen_by=chosen_by) from None
         raise
+
+
+def check_target(path: Path, *, chosen_by: str = "--out") -> None:
+    """Refuses a file that cannot be written, before the computation whose result it is to have."""
+    _check_name(path, chosen_by)
+    if not path.parent.is_dir():
+        raise UsageError(f"cannot write {path}: there is no folder {path.parent}; choose another one with {chosen_by}")
+
+
+def _check_name(path: Path, chosen_by: str) -> None:
+    if not path.name or path.is_dir():  # such as `.`
+        raise UsageError(f"cannot write {path}: it is a folder; choose a file with {chosen_by}")
 
 
 def write_together(folder: Path, files: Mapping[str, bytes], mark: str, *, chosen_by: str = "--out") -> None:

@@ -1,12 +1,14 @@
 """The programs of Slurm: what they are asked, and their complaints as one line."""
 
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from prunefield.core.errors import RunError
 
+PROGRAMS = ("sbatch", "squeue", "scontrol")
 PATIENCE = 120  # seconds for one answer of a busy controller
 ENDED = {
     "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",
@@ -39,17 +41,22 @@ class JobTask:
         return self.state not in ENDED
 
 
+def require_program(name: str) -> None:
+    """Refuses a machine without this program of Slurm."""
+    if shutil.which(name) is None:
+        raise RunError(
+            f"engine 'slurm' needs the programs of Slurm, and {name} is not on this machine's PATH; run the "
+            "command on a login node of the cluster"
+        )
+
+
 def ask_slurm(command: Sequence[str], text: str | None = None) -> str:
     """What a program of Slurm prints; its complaint becomes one line."""
+    require_program(command[0])
     try:
         answer = subprocess.run(
             command, input=text, capture_output=True, text=True, timeout=PATIENCE, check=False, errors="replace"
         )
-    except (FileNotFoundError, NotADirectoryError):
-        raise RunError(
-            f"engine 'slurm' needs the programs of Slurm, and {command[0]} is not on this machine's PATH; run the "
-            "command on a login node of the cluster"
-        ) from None
     except OSError as error:
         raise RunError(f"{command[0]} cannot be started: {error.strerror}") from None
     except subprocess.TimeoutExpired:

@@ -6,6 +6,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from queue import Queue
 from typing import Annotated, Any, ClassVar
 
@@ -78,17 +79,20 @@ class Ray(Engine):
     def is_here(self) -> bool:
         return self.address is None
 
+    def require(self) -> None:
+        if find_spec("ray") is None:
+            raise UsageError("engine 'ray' needs Ray; run: pip install 'prunefield[ray]'")
+        _check_that_it_answers(self.address)
+
     def map(
         self, work: Callable[[Any], Any], items: Sequence[Any], hints: Hints | None = None
     ) -> Iterator[Outcome | Retry | Notice | None]:
         if not items:
             return
-        try:
-            import ray
-            from ray.exceptions import RayError
-        except ImportError:
-            raise UsageError("engine 'ray' needs Ray; run: pip install 'prunefield[ray]'") from None
-        _check_that_it_answers(self.address)
+        self.require()
+        import ray
+        from ray.exceptions import RayError
+
         # "local": a new one even if RAY_ADDRESS is set, or somebody has started one on this machine.
         here = {"address": "local", "num_cpus": self.jobs or count_cores(), "include_dashboard": False}
         start: dict[str, Any] = here if self.address is None else {"address": self.address}

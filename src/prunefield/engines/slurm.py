@@ -15,7 +15,7 @@ from prunefield.core.files import default_store, store_option
 from prunefield.core.interruption import advise
 from prunefield.engines import Engine, Hints, Notice, Outcome, Retry
 from prunefield.engines._batches import pack_batches
-from prunefield.engines._slurm_commands import ask_slurm, find_longest_array, submit_script
+from prunefield.engines._slurm_commands import PROGRAMS, ask_slurm, find_longest_array, require_program, submit_script
 from prunefield.engines._slurm_queue import Piece, Place, Queue, make_pieces, name_array
 from prunefield.engines._slurm_watch import watch_pieces
 
@@ -62,6 +62,10 @@ class Slurm(Engine):
     @property
     def is_here(self) -> bool:
         return False
+
+    def require(self) -> None:
+        for program in PROGRAMS:
+            require_program(program)
 
     def map(
         self, work: Callable[[Any], Any], items: Sequence[Any], hints: Hints | None = None

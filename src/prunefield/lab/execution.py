@@ -77,6 +77,7 @@ def _compute(
     run.require()
     problems = [problem for need in run.needs() for problem in _complete(store, need, device, report, logger)]
     found = None
+    store.create()
     folder.take_lock()
     try:
         if folder.is_done:
@@ -165,11 +166,13 @@ def carry_out(
     tell: Callable[[Progress], None] = lambda progress: None,
     report: Callable[[str], None] = warn,
     log: Logger | Mapping[str, Any] | str | None = None,
+    begin: Callable[[], None] = lambda: None,
 ) -> dict[Run, str]:
     """Executes what is missing on an engine; returns `{run: why it failed}`, empty if all is well.
 
     `tell` is called with the progress, `report` with a line for each retry and each damaged safe point. `log` is as in
-    `Study.run`; runs that are stored already are logged, too.
+    `Study.run`; runs that are stored already are logged, too. The store is made, and `begin` called, when nothing is
+    left that could be refused.
 
     A run whose needs are still under way elsewhere waits for them in its own process. What a run reads must be there
     before any of them begins.
@@ -182,6 +185,10 @@ def carry_out(
     for run in missing:
         run.require()
     logger, problems = place_logger(log, store), []
+    if missing:
+        engine.require()
+        store.create()
+    begin()
     missing = order_by_length(missing, depth, seconds)
     left, total = dict.fromkeys(missing, 0.0), sum(seconds.values())  # the greatest progress seen of each
     failures: dict[Run, str] = {}
@@ -209,16 +216,16 @@ def carry_out(
             problems += outcome.value or ()
             for warning in folders[run].warnings():
                 report(warning)
-        begin = time.perf_counter()
-        if left and not pace.is_due(begin):
+        now = time.perf_counter()
+        if left and not pace.is_due(now):
             continue
         # A run that starts again from an earlier safe point does not move the bar back.
         left = {run: max(behind, folders[run].progress()) for run, behind in left.items()}
         ahead = sum(seconds[run] * (1 - behind) for run, behind in left.items())
         # One that has made progress is under way; the others are waiting, so the longest of them is next.
-        now = next((run for run, behind in left.items() if behind > 0), next(iter(left), None))
-        tell(Progress(total - ahead, total, len(depth) - len(left), len(depth), now, failures))
-        pace.spent(begin, time.perf_counter())
+        current = next((run for run, behind in left.items() if behind > 0), next(iter(left), None))
+        tell(Progress(total - ahead, total, len(depth) - len(left), len(depth), current, failures))
+        pace.spent(now, time.perf_counter())
     for run in depth.keys() - set(missing) if logger else ():
         problems += log_stored(logger, run, folders[run])
     if problems:  # a logger that fails once fails often

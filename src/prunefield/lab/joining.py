@@ -62,6 +62,7 @@ def merge_stores(
     for store in opened:
         if store.root.resolve() == here.root.resolve():
             raise UsageError(f"{store.root} cannot be merged into itself")
+    here.create()
     joined, folders = Joined(), [folder for store in opened for folder in store]
     for place, folder in enumerate(folders):
         tell(place, len(folders))
@@ -81,6 +82,7 @@ def unpack_runs(target: Store | Path | str, path: Path | str, runs: Iterable[str
         chosen = every if runs is None else list(dict.fromkeys(match_name(what, run, every) for run in runs))
         pack.check(chosen)
         here = open_store(target)
+        here.create()
         for run in chosen:
             adopt_run(here, run, lambda run=run: pack.examine(run), str(path), joined)
     return joined
@@ -98,6 +100,8 @@ def take_runs(store: Store, path: Path | str, runs: Iterable[Run], report: Calla
         if left := sum(name not in pack.digests and not store[name].is_done for name in names):
             report(f"{path} has {len(wanted) or 'none'} of the {len(names):,} runs; to be computed: {left:,}")
         pack.check(missing)
+        if missing:
+            store.create()
         for run in missing:
             adopt_run(store, run, lambda run=run: pack.examine(run), str(path), joined)
         for run in wanted:

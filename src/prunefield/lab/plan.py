@@ -46,6 +46,7 @@ class Plan(Displayed):
     find_varying: Callable[[], Sequence[str]] = tuple
     items: Mapping[Run, Sequence[str]] = field(default_factory=dict)  # those that use each run
     store: Store | None = None
+    remarks: Sequence[str] = ()  # notes of whoever made the plan
 
     @property
     def core_hours(self) -> float:
@@ -102,7 +103,7 @@ class Plan(Displayed):
         learnt = sorted({step.run.kind() for step in to_do if step.learnt})
         guessed = [step.run for step in to_do if not step.learnt]
         unknown = sorted({run.kind() for run in guessed if type(run).seconds is Run.seconds})
-        notes = []
+        notes = [*self.remarks]
         if learnt:
             notes.append(f"the times of {', '.join(learnt)} are estimated from finished runs in this store")
         if unknown:
@@ -129,6 +130,7 @@ def make_plan(
     find_varying: Callable[[], Sequence[str]] = tuple,
     items: Mapping[Run, Sequence[str]] | None = None,
     device: str = "cpu",
+    remarks: Sequence[str] = (),
 ) -> Plan:
     """The plan of runs and of all that they need, in the order of execution."""
     ordered = order_runs(runs)
@@ -141,4 +143,4 @@ def make_plan(
         name = name_run(settings)
         is_stored = name in among and store is not None and store[name].is_done
         steps.append(Step(run, name, settings, seconds, learnt, is_stored))
-    return Plan(steps, find_varying, items or {}, store)
+    return Plan(steps, find_varying, items or {}, store, remarks)

@@ -44,21 +44,40 @@ FORMAT = 1
 
 
 class Store:
-    """A folder of runs; the only object of prunefield with side effects."""
+    """A folder of runs; the only object of prunefield with side effects.
 
-    def __init__(self, root: Path | str) -> None:
+    Without `create`, a store that is not there yet is made by the first thing that is written to it.
+    """
+
+    def __init__(self, root: Path | str, *, create: bool = True) -> None:
         if not isinstance(root, str | os.PathLike):
             raise UsageError(f"a store is a folder, as in Store('my-store'), not {root!r:.100}")
         self.root = Path(root)
-        mark = self.root / "store.json"
+        if create:
+            self.create()
+        if not self.is_new:
+            self._check_format()
+
+    @property
+    def _mark(self) -> Path:
+        return self.root / "store.json"
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is no such store yet."""
         try:
-            is_new = not mark.exists()
+            return not self._mark.exists()
         except OSError as error:
-            raise cannot("read", mark, error, chosen_by="--store") from None
-        if is_new:
+            raise cannot("read", self._mark, error, chosen_by="--store") from None
+
+    def create(self) -> None:
+        """Makes the folder, unless it is a store already. Whoever writes to a store calls this first."""
+        if self.is_new:
             make_folder(self.root, chosen_by="--store")
-            write_whole(mark, encode_table({"format": FORMAT}), chosen_by="--store")
-        made = read_table(mark).get("format")
+            write_whole(self._mark, encode_table({"format": FORMAT}), chosen_by="--store")
+
+    def _check_format(self) -> None:
+        made = read_table(self._mark).get("format")
         if type(made) is not int or not 1 <= made <= FORMAT:
             raise UsageError(
                 f"{self.root} is a store of format {made}, this version of prunefield reads formats up to {FORMAT}; "
@@ -174,5 +193,5 @@ def read_store(place: Store | Path | str | None = None) -> Store:
 
 
 def open_store(place: Store | Path | str | None = None) -> Store:
-    """The store in a folder, by default in PRUNEFIELD_STORE or `prunefield-out`; made if there is none."""
-    return place if isinstance(place, Store) else Store(default_store() if place is None else place)
+    """The store in a folder, by default in PRUNEFIELD_STORE or `prunefield-out`; made when something is written."""
+    return place if isinstance(place, Store) else Store(default_store() if place is None else place, create=False)

@@ -11,6 +11,7 @@
 The same in Python: `Study({"kind": "imp", …}, sweep={"seed": range(3), …})`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -156,7 +157,19 @@ class Study:
     @cached_property
     def runs(self) -> list[Run]:
         """All runs, each once, in the order of the sweep."""
-        return list(dict.fromkeys(self))
+        return list(self._counts)
+
+    @cached_property
+    def _counts(self) -> Counter[Run]:
+        """How many points of the sweep each run has."""
+        return Counter(self)
+
+    @property
+    def notes(self) -> list[str]:
+        """One line if points of the sweep are equal, so that there are fewer runs than points."""
+        points, runs = self._counts.total(), len(self._counts)
+        line = f"repeated points in the sweep: {points - runs:,} of {points:,}; each run is executed once"
+        return [line] if runs < points else []
 
     @cached_property
     def varying(self) -> list[str]:
@@ -168,7 +181,9 @@ class Study:
 
     def plan(self, store: Store | Path | str | None = None, *, device: str = "cpu") -> Plan:
         """What `run` would execute, what is stored already, and the time of the rest; no store is created."""
-        return make_plan(self.runs, find_store(store), find_varying=lambda: self.varying, device=device)
+        return make_plan(
+            self.runs, find_store(store), find_varying=lambda: self.varying, device=device, remarks=self.notes
+        )
 
     def results(self, store: Store | Path | str | None = None) -> Results:
         """What is stored of this study, without executing anything."""
@@ -191,10 +206,10 @@ class Study:
 
         `engine` is where: `local`, `ray,address=auto` or `slurm,partition=NAME`. Interrupt it at any time: the next
         call continues from the last safe points. A run whose process, job or machine dies is restarted `retry` times
-        (by default 0 on `local`, 3 elsewhere). `progress` shows a bar on stderr; `report` gets a line for each retry.
-        `log` is where the numbers of every record are also written: `tensorboard`, `wandb`, or as in
-        `tensorboard,folder=DIR`. Runs are taken from `pack`, a file that `prunefield runs pack` wrote, after they were
-        checked.
+        (by default 0 on `local`, 3 elsewhere). `progress` shows a bar on stderr; `report` gets a line for each retry,
+        and one if points of the sweep are equal. `log` is where the numbers of every record are also written:
+        `tensorboard`, `wandb`, or as in `tensorboard,folder=DIR`. Runs are taken from `pack`, a file that `prunefield
+        runs pack` wrote, after they were checked.
         """
         chosen, runs = choose_engine(engine, jobs, retry), self.runs
         if chosen.is_here:
@@ -202,6 +217,8 @@ class Study:
         opened = open_store(store)
         if pack is not None:
             take_runs(opened, pack, order_runs(runs), report)
+        for note in self.notes:
+            report(note)
         with show_bar(Path(self.source).name or self.kinds, shown=progress) as tell:
             failures = carry_out(opened, runs, chosen, device=device, tell=tell, report=report, log=log)
         return Results(opened, runs, self.varying, failures)

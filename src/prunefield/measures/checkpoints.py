@@ -49,6 +49,8 @@ def find_layer(
             wanted = "is linear" if size is None else f"has {size} inputs, as the shape {text} requires"
             found = list_names([f"{key} {tuple(item.shape)}" for key, item in flat.items()]) or "no matrix"
             raise UsageError(f"no layer in {where} {wanted} (layers found: {found})")
+        if not isinstance(net, nn.Module):  # which knows what its layers are
+            _check_choice(where, state, flat, name)
     name = next((key for key in (name, f"{name}.weight", f"{name}.weight_orig") if key in state), name)
     if name in state and name not in flat:
         sides = tuple(state[name].shape)
@@ -66,11 +68,32 @@ def find_layer(
         raise UsageError(f"layer {name} of {where} is empty")
     wrong = int((~weight.isfinite()).sum())
     if wrong:
-        raise UsageError(f"layer {name} has {wrong} weights that are not finite, of {weight.numel()}; fix them")
+        raise UsageError(f"layer {name} has {wrong} weights that are not finite in float32 (of {weight.numel()})")
     if mask is not None:
         return Layer(name, weight, _read_mask(mask, name, weight))
     left = find_mask(where, state, name)
     return Layer(name, weight, weight != 0 if left is None else left.cpu() != 0)
+
+
+def _check_choice(where: str, state: Mapping[str, Tensor], flat: Mapping[str, Tensor], name: str) -> None:
+    """Refuses the first matrix of a state dict that fits where it may be an embedding and another matrix is the layer.
+
+    An embedding has no bias, and usually says in its name what it is.
+    """
+    width, others = flat[name].shape[1], [key for key in flat if key != name]
+    biased = [key for key in others if flat[key].shape[1] == width and _has_bias(state, key)]
+    is_named = any(part in name.lower() for part in ("emb", "wte", "wpe"))
+    if others if is_named else biased and not _has_bias(state, name):
+        fitting = biased or [key for key in others if flat[key].shape[1] == width] or others
+        found = list_names([f"{key} {tuple(flat[key].shape)}" for key in (name, *fitting)])
+        raise UsageError(
+            f"the first matrix in {where} that fits, {name}, may be an embedding; name the layer, as in "
+            f"--layer {fitting[0]} or layer={fitting[0]!r} (matrices: {found})"
+        )
+
+
+def _has_bias(state: Mapping[str, Tensor], name: str) -> bool:
+    return f"{name.removesuffix('_orig').removesuffix('weight')}bias" in state
 
 
 def _open_network(net: NetworkOrFile) -> tuple[str, Mapping[str, Tensor]]:
@@ -163,15 +186,17 @@ def _read_matrix(array: Matrix, path: Path | str) -> Tensor:
 def _read_mask(mask: Mapping[str, Tensor] | Matrix | Path | str, name: str, weight: Tensor) -> Tensor:
     if isinstance(mask, str | Path):
         path = Path(mask)
-        mask = Mask({name: _read_array(path) != 0}) if is_npy(path) else Mask.load(path)
+        mask = {name: _read_array(path)} if is_npy(path) else Mask.load(path)
     if isinstance(mask, Matrix):
-        mask = Mask({name: _read_matrix(mask, "the mask") != 0})
+        mask = {name: _read_matrix(mask, "the mask")}
     if not isinstance(mask, Mapping):
         raise UsageError(f"a mask must be a Mask, a matrix or a file of one, not {type(mask).__name__}")
     short = name.removesuffix("_orig")
     if short not in mask and name not in mask:
         raise unknown("layer of the mask", short, mask)
     found = mask[short if short in mask else name]
+    if found.is_floating_point() and bool(found.isnan().any()):
+        raise UsageError(f"the mask of {name} contains NaN; its entries are 0 or 1")
     if found.shape != weight.shape:
         raise UsageError(
             f"the mask of {name} is {tuple(found.shape)}, the weight {tuple(weight.shape)}; create the mask again"

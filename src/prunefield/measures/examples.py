@@ -198,6 +198,11 @@ def _order_classes(x: Tensor, y: Any, notes: list[str]) -> tuple[Tensor, Tensor,
     if len(large) < len(names):
         notes.append(f"{len(names) - len(large)} of the classes have fewer than {FEWEST} examples and are left out")
     parts = {index: x[torch.from_numpy(inverse == index)] for index in large}
+    for index, part in parts.items():
+        if bool((part == part[0]).all()):
+            raise UsageError(
+                f"all {len(part)} examples of the class {names[[index]].tolist()[0]!r} are equal; leave it out"
+            )
     ranked = sorted(large, key=lambda index: measure_lengthscale(parts[index]))
     first, last = ranked[0], ranked[-1]
     low, high = names[[first, last]].tolist()

@@ -28,6 +28,8 @@ def check_torch_file(path: Path) -> None:
     stored = count_stored(path)
     with path.open("rb") as file:
         begin = file.read(TAR)
+        if not begin:
+            raise UsageError(f"{path} is empty")
         file.seek(0)
         if begin[:2] == b"PK":
             with open_zip(file, path) as archive:

@@ -66,6 +66,8 @@ def prune(
         raise unknown("sampling", sample, get_args(Sampling))
     if sample == "never" and (reduce is not None or alpha):
         raise UsageError("reduce and alpha are for sampled masks, but sample is 'never'; choose 'last' or 'every'")
+    if not 0 <= alpha <= 1:
+        raise UsageError(f"alpha is the uniform share of the mixture, between 0 and 1 (got {alpha})")
     check_network(net)
     if start is not None and not isinstance(start, Mask):
         raise UsageError(f"start must be a Mask, as in Mask({{name: kept}}), not {type(start).__name__}")

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prunefield.core.errors import UsageError, unknown
+from prunefield.core.errors import UsageError, show_line, unknown
 from prunefield.core.names import list_presets, modules
 
 if TYPE_CHECKING:
@@ -76,8 +76,7 @@ def load_model(
         try:
             net.load_state_dict(read_state(weights))
         except RuntimeError as error:
-            reason = " ".join(str(error).split())
-            raise UsageError(f"the weights {weights} do not fit {model}: {reason}") from None
+            raise UsageError(f"the weights {weights} do not fit {model}: {show_line(str(error), 400)}") from None
     return net
 
 

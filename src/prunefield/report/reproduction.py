@@ -188,15 +188,19 @@ def reproduce(
         check_device(device)
     opened = open_store(store)
     owners = find_owners(chosen, checked, unpublished=unpublished)
-    for item in chosen:
-        own = [run.folder for run in owners if item.kind() in owners[run]]
-        write_owner(opened.root, item.kind(), checked, own)
     if pack is not None:
         take_runs(opened, pack, owners, report)
+
+    def begin() -> None:
+        opened.create()
+        for item in chosen:
+            own = [run.folder for run in owners if item.kind() in owners[run]]
+            write_owner(opened.root, item.kind(), checked, own)
+
     first = {run: items[0] for run, items in owners.items()}
     with keep_workers():
         with show_bar(f"{checked} scale", shown=progress, names=first) as tell:
-            failed = carry_out(opened, owners, mapper, device=device, tell=tell, report=report, log=log)
+            failed = carry_out(opened, owners, mapper, device=device, tell=tell, report=report, log=log, begin=begin)
         failures = {run.folder: reason for run, reason in failed.items()}
         entries: dict[str, dict[str, Any]] = {item.kind(): {} for item in chosen}
         work, drawn = [(str(opened.root.resolve()), name, checked, unpublished) for name in entries], 0

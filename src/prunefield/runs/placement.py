@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from prunefield.core import seeds
+from prunefield.core.errors import UsageError
 from prunefield.measures.covariances import measure_lengthscale
-from prunefield.measures.prediction import predict
+from prunefield.measures.prediction import DENSE, predict
 from prunefield.runs import Record, Run, State
 from prunefield.tasks import Task
 from prunefield.tasks.leaves import Leaves
@@ -29,6 +30,16 @@ class Placement(Run):
     side: int = Field(default=16, ge=4, description="pixels along each side of a patch")
     examples: int = Field(default=4000, ge=100, description="images of each class")
     seed: int = Field(default=0, ge=0, description="seed of the images, of the initial weights and of the resamples")
+
+    @model_validator(mode="after")
+    def _check_size(self) -> "Placement":
+        shape = self.task.shape
+        if len(shape) != 3 or min(shape[1:]) < 2 * self.side:
+            raise UsageError(
+                f"placement needs images (channels, height, width) of at least twice the side of {self.side} pixels, "
+                f"not {shape}; lower side, or choose another task"
+            )
+        return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         if state.values.get("recorded"):
@@ -54,7 +65,10 @@ class Placement(Run):
         yield Record(values, {"weights": found.picture.clone()})
 
     def seconds(self) -> float:
-        return 20 + 2e-3 * self.examples
+        sites = self.side**2
+        while sites > DENSE:  # `predict` uses every second row and column
+            sites //= 4
+        return 1.5 + 1.2e-4 * sites**2 + 2.5e-6 * sites * self.examples
 
 
 def cut_patches(images: torch.Tensor, side: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -54,7 +54,11 @@ class Pruned(Run):
     examples: int = Field(
         default=256, ge=1, description="number of examples that the score sees (always 1 for the tasks chi and ones)"
     )
-    iterations: int = Field(default=1, ge=1, description="number of score-and-prune iterations")
+    iterations: int = Field(
+        default_factory=lambda values: values["score"].iterations,
+        ge=1,
+        description="number of score-and-prune iterations; by default that of the score: 100 for synflow, otherwise 1",
+    )
     schedule: Schedule = Field(default="exponential", description="schedule of the intermediate densities")
     sample: Sampling = Field(
         default="never",

@@ -212,6 +212,15 @@ class Discrimination(Fields):
         """The derivative of `cdf`, element by element; infinite at single values with positive probability."""
 
 
+def draw_distinct(task: Task, n: int, *, generator: torch.Generator) -> Batch:
+    """`n` training examples; those of a finite task are distinct, and all that it has if these are fewer."""
+    if not is_finite(task):
+        return task.sample(n, generator=generator)
+    labels = task.labels(training=True)
+    rows = torch.randperm(len(labels), generator=generator)[:n]
+    return Batch(task.take(rows, training=True), labels[rows])
+
+
 def draw_balanced(task: Task, per_class: int, *, generator: torch.Generator, training: bool = False) -> Batch:
     """`per_class` held-out (or training) examples of each class, sorted by class.
 

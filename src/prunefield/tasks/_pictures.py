@@ -45,12 +45,13 @@ def open_image(content: bytes, name: str, mode: Literal["RGB", "L"], *, upright:
     try:
         with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(content), formats=FORMATS) as picture:
             check_claim(name, 4 * picture.width * picture.height, len(content))  # Pillow's own limit is far higher
-            if picture.mode in DEEP:  # Pillow would clip to 255, not scale
-                picture.load()
-                return Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8)).convert(mode)
             if picture.mode in ("I", "F"):
                 raise ValueError("its grey levels have 32 bits; save it with 8 or 16")
-            return (ImageOps.exif_transpose(picture) if upright else picture).convert(mode)
+            turned = ImageOps.exif_transpose(picture) if upright else picture
+            if turned.mode in DEEP:  # Pillow would clip to 255, not scale
+                turned.load()
+                return Image.fromarray((np.asarray(turned) >> 8).astype(np.uint8)).convert(mode)
+            return turned.convert(mode)
     except UsageError:
         raise
     except Exception as error:  # a damaged image may raise anything

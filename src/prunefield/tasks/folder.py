@@ -93,16 +93,11 @@ class Folder(Cropping, Own):
                 for rank, file in enumerate(found[split][kind]):
                     if given or (rank % EVERY == EVERY - 1) == (split == "test"):
                         parts[split].append((rank, label, file))
-            if self.crops and not given and (has := len(found["train"][kind])) < EVERY:
+            if not given and (has := len(found["train"][kind])) < EVERY:
                 raise UsageError(
                     f"{self.origin / kind} has {has} images; at least {EVERY} are needed to hold one out, unless there "
                     "are folders train and test"
                 )
-        if not parts["test"]:
-            raise UsageError(
-                f"{self.origin} has no folders train and test, and no class has the {EVERY} images needed to hold one "
-                "out"
-            )
         return {split: sorted(items) for split, items in parts.items()}, len(classes)
 
     def _read_image(self, file: Path) -> Any:
@@ -113,11 +108,17 @@ class Folder(Cropping, Own):
             raise cannot_read(file, error) from None
         return open_image(content, str(file), "L" if self.grey else "RGB", upright=True)
 
+    def _read_square(self, file: Path) -> np.ndarray:
+        image = self._read_image(file)
+        if min(image.size) < 2:  # it would become one colour
+            raise UsageError(f"{file} has {image.width} × {image.height} pixels; remove it")
+        return list_channels(scale_square(image, self.side))
+
     def _read_squares(self, found: dict[str, list[tuple[int, int, Path]]]) -> Iterator[shelf.Part]:
         for split, items in found.items():
             for begin in range(0, len(items), BLOCK):
                 block = items[begin : begin + BLOCK]
-                images = [list_channels(scale_square(self._read_image(file), self.side)) for _, _, file in block]
+                images = [self._read_square(file) for _, _, file in block]
                 inputs = np.stack([image.reshape(-1) for image in images])
                 yield split, inputs, np.asarray([label for _, label, _ in block])
 

@@ -161,13 +161,14 @@ def verify_data(args: Namespace) -> int:
 def draw_data(args: Namespace) -> int:
     """Writes x, y, x_test and y_test, x in the shape of a field, as the task gives it to a network."""
     import io
+    from functools import partial
 
     import numpy as np
 
-    from prunefield.core.files import write_whole
+    from prunefield.core.files import check_target, write_whole
     from prunefield.core.seeds import generator
     from prunefield.core.sizes import check_demand
-    from prunefield.tasks import Task
+    from prunefield.tasks import Task, draw_distinct
 
     if len(args.names) != 1 or args.train < 1 or args.test < 1:
         raise UsageError(
@@ -176,12 +177,15 @@ def draw_data(args: Namespace) -> int:
         )
     task = Task.parse(args.names[0])
     check_demand(f"--train {args.train} --test {args.test}", 8 * (args.train + args.test) * prod(task.shape))
-    parts = {"": (task.sample, args.train), "_test": (task.held_out, args.test)}
+    path, buffer = args.out or Path(f"{task.kind()}.npz"), io.BytesIO()
+    check_target(path)
+    parts = {"": (partial(draw_distinct, task), args.train), "_test": (task.held_out, args.test)}
     arrays = {}
     for end, (take, n) in parts.items():
         batch = take(n, generator=generator(args.seed, f"draw{end}"))
+        if len(batch.y) < n:
+            raise UsageError(f"{task.kind()} has {len(batch.y)} training examples, but {n} were requested")
         arrays |= {f"x{end}": batch.x.reshape(n, *task.shape).numpy(), f"y{end}": batch.y.numpy()}
-    path, buffer = args.out or Path(f"{task.kind()}.npz"), io.BytesIO()
     np.savez(buffer, **arrays)
     write_whole(path, buffer.getvalue())
     if args.json:

@@ -20,6 +20,7 @@ from prunefield.core.settings import change_setting, read_settings
 if TYPE_CHECKING:
     from torch import Tensor
 
+SAMPLES = 20_000
 EXAMPLES = {
     "prunefield predict data.npz": "from your own examples x and labels y",
     "prunefield predict nlgp,g=3": "from a task",
@@ -33,7 +34,7 @@ def add_options(parser: ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="KEY=VALUE", help="change a setting of the task, as in g=3"
     )
     parser.add_argument(
-        "--samples", type=int, default=20_000, metavar="N", help="number of examples of a task [default: 20000]"
+        "--samples", type=int, metavar="N", help=f"number of examples of a task [default: {SAMPLES}, or all it has]"
     )
     parser.add_argument("--inits", type=int, default=5, metavar="N", help="number of initialisations [default: 5]")
     parser.add_argument(
@@ -54,17 +55,19 @@ def execute(args: Namespace) -> int:
     import torch
 
     from prunefield.core.figures import encode_figure
-    from prunefield.core.files import write_whole
+    from prunefield.core.files import check_target, write_whole
     from prunefield.measures.prediction import predict
 
-    if args.samples < 100:
+    if args.samples is not None and args.samples < 100:
         raise UsageError(f"--samples must be at least 100, not {args.samples}")
+    if args.draw:
+        check_target(args.draw, chosen_by="--draw")
+        if args.draw.suffix not in (".svg", ".pdf", ".png"):
+            raise UsageError(f"--draw takes a file that ends in .svg, .pdf or .png, not {args.draw}")
     torch.set_num_threads(1)  # as in every run: small matrices are slower on several
     found = predict(*read_inputs(args), inits=args.inits, resamples=args.resamples, time=args.time, seed=args.seed)
     if args.draw:
-        if args.draw.suffix not in (".svg", ".pdf", ".png"):
-            raise UsageError(f"--draw takes a file that ends in .svg, .pdf or .png, not {args.draw}")
-        write_whole(args.draw, encode_figure(found.plot(), args.draw.suffix[1:]))
+        write_whole(args.draw, encode_figure(found.plot(), args.draw.suffix[1:]), chosen_by="--draw")
     if args.json:
         print_json(found.as_json())
     else:
@@ -76,10 +79,12 @@ def read_inputs(args: Namespace) -> "tuple[Tensor, Tensor | None, tuple[int, ...
     """Inputs (n, N), labels (n,) or None, and the shape of one input."""
     from prunefield.core.seeds import generator
     from prunefield.measures.examples import read_examples
-    from prunefield.tasks import Task
+    from prunefield.tasks import Task, draw_distinct
 
     path = Path(args.data)
     if is_array_file(args.data):
+        if option := "--set" if args.set else "--samples" if args.samples else "":
+            raise UsageError(f"{option} is for a task; {path} is a file, and all of its examples are used")
         return read_examples(path)
     if path.exists():
         raise UsageError(f"{path} is neither .npy nor .npz; save an array with numpy.save or numpy.savez(x=…, y=…)")
@@ -87,5 +92,7 @@ def read_inputs(args: Namespace) -> "tuple[Tensor, Tensor | None, tuple[int, ...
     for text in args.set:
         change_setting(settings, text)
     task = Task.parse(settings)
-    batch = task.sample(args.samples, generator=generator(args.seed, "data"))
+    batch = draw_distinct(task, args.samples or SAMPLES, generator=generator(args.seed, "data"))
+    if len(batch.y) < (args.samples or 0):
+        raise UsageError(f"{task.kind()} has {len(batch.y):,} training examples, but --samples is {args.samples:,}")
     return batch.x, batch.y, task.shape

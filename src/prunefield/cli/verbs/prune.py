@@ -95,6 +95,7 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(args: Namespace) -> int:
     import torch
 
+    from prunefield.core.files import check_target
     from prunefield.core.progress import track_progress
     from prunefield.core.terminal import show_warning
     from prunefield.masks.mask import Mask
@@ -104,6 +105,9 @@ def execute(args: Namespace) -> int:
 
     torch.set_num_threads(1)
     check_name(args.model)
+    check_target(args.out)
+    if args.batch_size < 1:
+        raise UsageError(f"--batch-size must be at least 1, not {args.batch_size}")
     settings = read_settings(args.score)
     if args.data and "inputs" in type(Score.parse(settings)).model_fields:
         settings.setdefault("inputs", "batch")  # who gives data wants them used

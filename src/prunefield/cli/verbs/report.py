@@ -60,4 +60,6 @@ def write_report(
     chosen, scale = find_items(list(items)), None if wanted is None else check_scale(wanted)
     store = open_store(place) if published else read_store(place)
     found = collect_findings(store, chosen, scale, published=published)
+    if out is None:
+        store.create()
     return write_page(found, store, out or store.root / "report.html", engine=engine).resolve(), found

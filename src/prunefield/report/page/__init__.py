@@ -28,7 +28,7 @@ from typing import Any
 import prunefield
 from prunefield.core.files import write_whole
 from prunefield.engines import Engine, Outcome
-from prunefield.lab.store import Store
+from prunefield.lab.store import Store, open_store
 from prunefield.report.item_files import make_item_files, read_item_files
 from prunefield.report.ledger import Finding
 from prunefield.report.page.contents import describe_figure, describe_item, list_papers, summarise_versions
@@ -118,7 +118,7 @@ def _explore_store(store: Store, engine: Engine | None) -> Callable[[], dict[str
 def describe_explorer(work: tuple[str, str]) -> Explored:
     """The data of an explorer of a store."""
     root, name = work
-    summary, islands = EXPLORERS[name](Store(root))
+    summary, islands = EXPLORERS[name](open_store(root))
     return summary, {island: pack_island(data) for island, data in islands.items()}
 
 
