@@ -64,21 +64,12 @@ def find_similar(got: str, allowed: Iterable[str], most: int = 3) -> list[str]:
         exact = [name for name in starts if name.rpartition("/")[2] == got]
         whole = [name for name in starts if name.partition("/")[0] not in starts or "/" not in name]
         return (exact or whole)[:most]
-    for keys in ({name: [name] for name in names}, _group_by_end(names)):
-        matches = get_close_matches(got, list(keys), n=most, cutoff=0.5)
+    for keys in ({name: name for name in names}, {name: name.rpartition("/")[2] for name in names}):
+        matches = get_close_matches(got, dict.fromkeys(keys.values()), n=most, cutoff=0.5)
         ratios = {key: SequenceMatcher(None, key, got).ratio() for key in matches}
-        if near := [name for key in matches if ratios[key] > ratios[matches[0]] - 0.05 for name in keys[key]]:
-            return near[:most]
+        if best := [key for key in matches if ratios[key] > ratios[matches[0]] - 0.05]:
+            return [name for key in best for name in names if keys[name] == key][:most]
     return []
-
-
-def _group_by_end(names: Iterable[str]) -> dict[str, list[str]]:
-    """Names such as `bar2023/fig1` by what follows the slash."""
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        if "/" in name:
-            groups.setdefault(name.rpartition("/")[2], []).append(name)
-    return groups
 
 
 def unknown(what: str, got: object, allowed: Iterable[str], see: str = "") -> UsageError:
