@@ -30,7 +30,7 @@ def show_run_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
         show_table([names[at] for at in order], [[row[at] for at in order] for row in cells])
         return
     others = sum(max(map(len, column)) + 2 for column in zip(names, *cells, strict=True) if column[0] != VARIES)
-    most = max(24, width - others)
+    most = max(24, width // 3, width - others)
     short = [[shorten(cell, most) if at == place else cell for at, cell in enumerate(row)] for row in cells]
     if sum(max(map(len, column)) + 2 for column in zip(names, *short, strict=True)) - 2 <= width:
         show_table(names, short)
