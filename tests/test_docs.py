@@ -89,6 +89,7 @@ def test_the_demo_in_the_readme_adds_up():
     assert all(int(total) == sum(map(int, parts)) for _, total, *parts in rows)
     *papers, whole = ([int(number) for number in row[1:]] for row in rows)
     assert whole == [sum(column) for column in zip(*papers, strict=True)]
+    assert f"smoke scale: {whole[0]} claims " in screen
 
 
 def test_the_citation_has_the_version_of_the_package():

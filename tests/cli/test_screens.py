@@ -53,7 +53,7 @@ def test_columns_are_obeyed(monkeypatch, columns, width):
     assert find_width() == width
 
 
-@pytest.mark.parametrize("columns", [80, 100, 160])
+@pytest.mark.parametrize("columns", [44, 60, 80, 100, 160])
 def test_a_ledger_and_a_summary_fit_the_terminal(monkeypatch, capsys, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     claims = [make_claim(highlight=True), make_claim("other/fig2", "corrected", note="a note " * 30)]
@@ -64,7 +64,7 @@ def test_a_ledger_and_a_summary_fit_the_terminal(monkeypatch, capsys, columns):
     show_summary(claims)
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= columns
-    assert shown.splitlines()[1].split() == ["paper", "1", "1", "0", "0", "0"]
+    assert columns < 52 or shown.splitlines()[1].split() == ["paper", "1", "1", "0", "0", "0"]
 
 
 def test_in_a_pipe_a_claim_is_one_line(monkeypatch, capsys):
@@ -97,6 +97,8 @@ def test_highlights_are_decided_claims_one_of_each_paper_first():
     ("arguments", "hint"),
     [
         (["repro"], "did you mean 'reproduce'?"),
+        (["claims", "fg1"], "did you mean 'bar2023/fig1', 'lufkin2024/fig1' or 'redman2025/fig1'?"),
+        (["claims", "lufkin"], "did you mean 'lufkin2024'?"),
         (["claims", "fig1"], "did you mean 'bar2023/fig1', 'lufkin2024/fig1' or 'redman2025/fig1'?"),
         (["list", "item"], "did you mean 'items'?"),
     ],
@@ -202,6 +204,19 @@ def test_runs_are_listed_with_what_tells_them_apart(capsys, store):
     assert rows[2]["items"] == []
     assert rows[1]["bytes"] > 100
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", rows[1]["date"])
+
+
+@pytest.mark.parametrize("columns", [44, 60, 100])
+def test_a_narrow_list_of_runs_leaves_nothing_out(capsys, monkeypatch, store, columns):
+    for seed in (1, 2):
+        obtain(store, Toy(seed=seed, scale=float(seed)))
+    assert main(["runs", "list", "--json", "--store", str(store.root)]) == 0
+    rows = json.loads(capsys.readouterr().out)["runs"]
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["runs", "list", "--store", str(store.root)]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= columns
+    assert all(row[key] in shown for row in rows for key in ("run", "date", "varies", "status"))
 
 
 @pytest.mark.parametrize("command", [["--help"], ["data", "list"], ["list", "tasks"]])

@@ -56,6 +56,7 @@ def test_filters_are_in_the_address_and_can_be_linked(open_page):
     page.get_by_label("Verdict").select_option("corrected")
     few = count_claims(page)
     assert 0 < few < some
+    assert page.get_by_label("Verdict").locator("option:checked").inner_text() == f"corrected ({few})"
     assert set(page.locator(f"{CLAIM} .verdict").all_inner_texts()) == {"✎ corrected"}
     address = re.sub(r"^[^#]*", "", page.url)
     assert address == "#/claims?paper=bar2023&verdict=corrected"

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 VARIES = "what varies"
+KEPT = "\N{NO-BREAK SPACE}"  # where a line may not break
 RUN_COLUMNS = ("run", "seed", VARIES, "item", "date", "size")
 
 
@@ -19,8 +20,8 @@ def make_run_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def show_run_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table of runs; where the terminal is too narrow for it, two lines for each run, the second with what varies."""
-    from prunefield.core.terminal import find_width, shorten, show_table
+    """A table of runs; where the terminal is too narrow for it, a block for each run, which ends with what varies."""
+    from prunefield.core.terminal import find_width, shorten, show_table, wrap_lines
 
     (names, cells), width = drop_empty(columns, rows), find_width()
     place = names.index(VARIES) if VARIES in names else None
@@ -28,7 +29,8 @@ def show_run_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
         order = sorted(range(len(names)), key=lambda at: at == place)  # last: no other cell is padded to its length
         show_table([names[at] for at in order], [[row[at] for at in order] for row in cells])
         return
-    most = max(24, width // 3)
+    others = sum(max(map(len, column)) + 2 for column in zip(names, *cells, strict=True) if column[0] != VARIES)
+    most = max(24, width // 3, width - others)
     short = [[shorten(cell, most) if at == place else cell for at, cell in enumerate(row)] for row in cells]
     if sum(max(map(len, column)) + 2 for column in zip(names, *short, strict=True)) - 2 <= width:
         show_table(names, short)
@@ -36,8 +38,12 @@ def show_run_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
     for row in cells:
         told = dict(zip(names, row, strict=True))
         seed, varies = told.pop("seed", ""), told.pop(VARIES)
-        print(shorten("  ".join(filter(None, told.values())), width))
-        print(shorten("    " + ", ".join(filter(None, (f"seed {seed}" * bool(seed), varies))), width))
+        if told.get("seconds"):
+            told["seconds"] += " s"
+        settings = ", ".join(filter(None, (f"seed {seed}" * bool(seed), varies)))
+        facts = "  ".join(part.replace(" ", KEPT) for part in told.values() if part)
+        lines = wrap_lines(facts, width, rest="    ") + wrap_lines(settings, width, first="    ")
+        print("\n".join(lines).replace(KEPT, " "))
 
 
 def drop_empty(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:

@@ -46,13 +46,15 @@ class PruneWarning(UserWarning):
 def find_similar(got: str, allowed: Iterable[str], most: int = 3) -> list[str]:
     """The allowed names that were probably meant: those that begin like `got`, or else the most similar ones.
 
-    What begins after a slash counts as a beginning too, since names of items have their paper in front. Of similar
-    names, those that are clearly less similar than the best one are left out.
+    What begins after a slash counts as a beginning too, since names of items have their paper in front; a paper that
+    is found stands for its items. Of similar names, those that are clearly less similar than the best one are left out.
 
     >>> find_similar("repro", ["report", "reproduce"]), find_similar("isng", ["ising", "kur"])
     (['reproduce'], ['ising'])
     >>> find_similar("fig1", ["bar2023/fig1", "bar2023/fig2", "redman2025/fig1"])
     ['bar2023/fig1', 'redman2025/fig1']
+    >>> find_similar("fg1", ["bar2023/fig1", "bar2023/table2"]), find_similar("bar", ["bar2023", "bar2023/fig1"])
+    (['bar2023/fig1'], ['bar2023'])
     """
     from difflib import SequenceMatcher, get_close_matches
 
@@ -60,10 +62,14 @@ def find_similar(got: str, allowed: Iterable[str], most: int = 3) -> list[str]:
     starts = [name for name in names if got and (name.startswith(got) or f"/{got}" in name)]
     if starts:
         exact = [name for name in starts if name.rpartition("/")[2] == got]
-        return (exact or starts)[:most]
-    matches = get_close_matches(got, names, n=most, cutoff=0.5)
-    ratios = {name: SequenceMatcher(None, name, got).ratio() for name in matches}
-    return [name for name in matches if ratios[name] > ratios[matches[0]] - 0.05]
+        whole = [name for name in starts if name.partition("/")[0] not in starts or "/" not in name]
+        return (exact or whole)[:most]
+    for keys in ({name: name for name in names}, {name: name.rpartition("/")[2] for name in names}):
+        matches = get_close_matches(got, dict.fromkeys(keys.values()), n=most, cutoff=0.5)
+        ratios = {key: SequenceMatcher(None, key, got).ratio() for key in matches}
+        if best := [key for key in matches if ratios[key] > ratios[matches[0]] - 0.05]:
+            return [name for key in best for name in names if keys[name] == key][:most]
+    return []
 
 
 def unknown(what: str, got: object, allowed: Iterable[str], see: str = "") -> UsageError:
@@ -71,8 +77,8 @@ def unknown(what: str, got: object, allowed: Iterable[str], see: str = "") -> Us
 
     >>> print(unknown("task", "isng", ["ising", "kur"]))
     unknown task 'isng'; did you mean 'ising'? (allowed: ising, kur)
-    >>> print(unknown("item", "fig9", [f"bar2023/fig{n}" for n in range(30, 60)], see="prunefield list items"))
-    unknown item 'fig9' (30 are allowed; `prunefield list items` shows them)
+    >>> print(unknown("item", "xyz", [f"bar2023/fig{n}" for n in range(30, 60)], see="prunefield list items"))
+    unknown item 'xyz' (30 are allowed; `prunefield list items` shows them)
     """
     names, text = list(allowed), str(got)[:200]
     quoted = [repr(name) for name in find_similar(text, names)]

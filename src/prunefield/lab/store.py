@@ -148,9 +148,8 @@ def match_name(what: str, name: str, names: Sequence[str]) -> str:
         other for other in names if other.startswith(name) or other.rpartition("-")[2].startswith(name)
     ]
     if len(found) > 1:
-        raise UsageError(
-            f"{name!r} is the beginning of {len(found)} run names; give more characters: {', '.join(found[:8])}"
-        )
+        few = f"{', '.join(found[:3])}{' …' * (len(found) > 3)}"
+        raise UsageError(f"{name!r} is the beginning of {len(found)} run names; give more characters: {few}")
     if not found:
         raise unknown(what, name, names)
     return found[0]

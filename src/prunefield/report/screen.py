@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from prunefield.core.errors import show_line
-from prunefield.core.terminal import count_things, find_width, open_console, shorten, wrap_lines
+from prunefield.core.terminal import count_things, find_width, open_console, shorten, show_table, wrap_lines
 from prunefield.report.ledger import explain_null
 
 Claims = Sequence[Mapping[str, Any]]  # as `Row.as_json` gives them
@@ -17,6 +17,7 @@ WORDS = {
     "not testable at this scale": "undecided",
 }
 TABLE = 120  # columns from which on the ledger is a table
+SUMMARY = 64  # columns that the summary takes; in fewer, its table is closer or a block for each paper
 SHOWN = 3  # findings of the summary
 
 
@@ -36,7 +37,8 @@ def show_ledger(claims: Claims) -> None:
             _print_block(claim, width)
     else:
         _print_table(claims)
-    print(count_verdicts(claims))
+    counted = count_verdicts(claims)
+    print(counted if width is None else "\n".join(wrap_lines(counted, width, rest="  ")))
 
 
 def _explain(claim: Mapping[str, Any]) -> str:
@@ -91,10 +93,16 @@ def show_summary(claims: Claims) -> None:
     """Prints the verdicts on each paper, and the findings most worth seeing."""
     papers = list(dict.fromkeys(_paper_of(claim) for claim in claims))
     groups = {paper: [claim for claim in claims if _paper_of(claim) == paper] for paper in papers}
-    print(f"{'paper':<12}{'claims':>8}" + "".join(f"{word:>11}" for word in WORDS.values()))
+    rows = []
     for paper, group in {**groups, **({"all": claims} if len(groups) > 1 else {})}.items():
         counts = Counter(claim["status"] for claim in group)
-        print(f"{paper:<12}{len(group):>8}" + "".join(f"{counts[status]:>11}" for status in WORDS))
+        rows.append((paper, len(group), *(counts[status] for status in WORDS)))
+    columns = ("paper", "claims", *WORDS.values())
+    if (find_width() or SUMMARY) < SUMMARY:
+        show_table(columns, rows)
+    else:
+        for paper, total, *parts in (columns, *rows):
+            print(f"{paper:<12}{total:>8}" + "".join(f"{part:>11}" for part in parts))
     if chosen := choose_highlights(claims):
         print("\nWorth seeing")
         print("\n".join(line for claim in chosen for line in _describe_highlight(claim)))

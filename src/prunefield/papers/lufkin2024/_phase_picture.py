@@ -46,8 +46,7 @@ def draw_diagram(
     axes.set_ylim(0.97, table["ratio"].max() * 1.03)
     axes.set_yticks((1, 1.25, 1.5, 2, 3, 5, 8), ("1", "1.25", "1.5", "2", "3", "5", "8"))
     axes.minorticks_off()
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9)
-    axes.set_title("Where one ReLU neuron localises", fontsize="x-large", fontweight="bold")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=4)
     bar = top.colorbar(
         ScalarMappable(SCALE, SEQUENCE), ax=axes, label="width of the field, 1/IPR, as a share of all sites"
     )

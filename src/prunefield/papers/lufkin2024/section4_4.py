@@ -87,5 +87,6 @@ class Section4_4(Item):
             axes.plot(units["outer"], units["ipr_n"], "o", color=BLUE, markersize=4)
             axes.axhline(NOISE, color=GREY, linewidth=0.8, linestyle="--", label="noise")
             axes.set(xlabel="|v|, weight in the second layer", title=f"K = {hidden}")
+            axes.locator_params(axis="x", nbins=5)
         figure.axes[0].set_ylabel("IPR × N of the unit")
         figure.axes[0].legend()

@@ -4,7 +4,7 @@ function showDynamics(query) {
   const { entries, finished, problems } = index.dynamics;
   const head = [
     el("h1", {}, "How the field of a neuron becomes local"),
-    el("p", { class: "lead" }, "One ReLU neuron is trained to tell two lengthscales apart. On the left is what gradient descent did, next to it what the flow of Eq. 5 predicts from the same initial weights."),
+    el("p", { class: "lead" }, "One ReLU neuron is trained to tell two lengthscales apart. First what gradient descent did, then what the flow of Eq. 5 predicts from the same initial weights."),
   ];
   if (!entries.length) return [...head, missingRuns("neuron", finished, problems, "prunefield reproduce lufkin2024/fig3 --scale smoke")];
   const now = { run: entries.find(({ run }) => run === query.run)?.run ?? richest(entries).run, init: Number(query.init ?? 0), time: null };

@@ -34,8 +34,10 @@ function showLedger(query) {
       isAll ? "" : el("button", { type: "button", class: "quiet", click: () => { location.hash = "#/claims"; } }, "Show all"));
     list.replaceChildren(...(shown.length ? shown.map((group) => showGroup(group, number <= FEW)) : [showNothing(isAll)]));
     nameFold();
+    countOptions(verdicts, now);
     markSidebar();
   }
+  const verdicts = makeSelect([["", "all verdicts"], ...Object.keys(VERDICTS).map((status) => [status, ""])], query.verdict ?? "", (verdict) => update({ verdict }));
   const groups = () => [...list.querySelectorAll("details.group")];
   const fold = el("button", { type: "button", class: "quiet", click: () => unfold(groups().some(({ open }) => !open)) });
   function unfold(isOpen) {
@@ -53,7 +55,7 @@ function showLedger(query) {
     el("p", { class: "lead" }, all.length ? `${count(all.length, "claim")} of ${count(countPapers(), "paper")}, each checked by computation: ${sayCounts(countVerdicts(all))}.`
       : "This store has no finished item yet."),
     el("div", { class: "papers" }, index.papers.map(showPaper)),
-    showFilters(query, update), el("div", { class: "found" }, found, fold), list,
+    showFilters(query, update, verdicts), el("div", { class: "found" }, found, fold), list,
   ];
   update();
   return Object.assign(view, { update, leave: () => window.removeEventListener("beforeprint", print) });
@@ -69,14 +71,19 @@ function showPaper({ name, title }) {
     el("strong", {}, title), el("span", { class: "soft" }, name), showBar(counts), el("span", { class: "soft small" }, sayCounts(counts)));
 }
 
-function showFilters(query, update) {
+/** Names each verdict with the number of claims that choosing it would show. */
+function countOptions(menu, query) {
+  const counts = countVerdicts(filterClaims({ ...query, verdict: "" }).flatMap(({ claims }) => claims));
+  for (const option of menu.options) {
+    if (option.value) option.textContent = `${VERDICTS[option.value].short} (${counts[option.value]})`;
+  }
+}
+
+function showFilters(query, update, verdicts) {
   const scales = [...new Set(index.items.map(({ scale }) => scale))];
-  const all = index.items.flatMap(({ claims }) => claims);
-  const counts = countVerdicts(all);
   return el("form", { class: "filters", submit: (event) => event.preventDefault() },
     labelled("Paper", makeSelect([["", "all papers"], ...index.papers.map(({ name }) => [name, name])], query.paper ?? "", (paper) => update({ paper }))),
-    labelled("Verdict", makeSelect([["", "all verdicts"], ...Object.entries(VERDICTS).map(([status, { short }]) => [status, `${short} (${counts[status]})`])],
-      query.verdict ?? "", (verdict) => update({ verdict }))),
+    labelled("Verdict", verdicts),
     labelled("Scale", makeSelect([["", "all scales"], ...scales.map((scale) => [scale, scale])], query.scale ?? "", (scale) => update({ scale }))));
 }
 
