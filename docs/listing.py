@@ -10,6 +10,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from pydantic.fields import FieldInfo
+
 from prunefield.core.names import modules
 from prunefield.core.plugin import Plugin, find_class
 
@@ -38,13 +40,17 @@ def tabulate_settings(kind: type[Plugin]) -> str:
     """One row per setting: name, type, default and meaning."""
     rows = ["| setting | type | default | meaning |\n|---|---|---|---|\n"]
     for name, field in kind.model_fields.items():
-        default = "required" if field.is_required() else show_default(field.get_default(call_default_factory=True))
-        cells = (f"`{name}`", f"`{show_type(field.annotation)}`", default, field.description or "")
+        cells = (f"`{name}`", f"`{show_type(field.annotation)}`", show_default(field), field.description or "")
         rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n")
     return "".join(rows) if kind.model_fields else "It has no settings.\n"
 
 
-def show_default(value: Any) -> str:
+def show_default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    if field.default_factory_takes_validated_data:
+        return "by other settings"
+    value = field.get_default(call_default_factory=True)
     return f"`{value.kind()}`" if isinstance(value, Plugin) else f"`{value!r}`"
 
 
