@@ -178,6 +178,7 @@ class Hypothesis(NetItem):
         expect=f"(κ_IMP − κ_random)/(κ_greedy − κ_random) at least {MOST} in every seed, where that rise by greedy "
         f"pruning is at least {RAISED} of IMP's",
         null=imp_as_random,
+        needs={"method": "greedy"},
     )
     def maximal(table: Frame) -> Verdict:
         kurtosis, own = compare_last(table, "kurtosis"), compare_last(table, "own").mean()
@@ -198,6 +199,7 @@ class Hypothesis(NetItem):
         expect=f"greedy pruning has below {LOCAL} times the width of random masks, in every seed, where its rise in "
         f"kurtosis is at least {RAISED} of IMP's",
         null=widen_greedy,
+        needs={"method": "greedy"},
     )
     def enough(table: Frame) -> Verdict:
         width, kurtosis = compare_last(table, "width"), compare_last(table, "kurtosis")
@@ -219,9 +221,9 @@ class Hypothesis(NetItem):
         parts = [part for part in Hypothesis.claims if part.text.startswith("(") and part.text.endswith(f"({data})")]
         found = [part.check(table) for part in parts if part.concerns(table)]
         good, bad = (sum(one.status == status for one in found) for status in ("reproduced", "not reproduced"))
-        seen, n = f"of {len(found)} parts, {good} hold and {bad} fail", sum(verdict.n for verdict in found)
-        verdict = judge(good == len(found), seen, n)
-        return verdict if bad or good == len(found) else replace(verdict, status=OPEN)
+        seen, n = f"of {len(parts)} parts, {good} hold and {bad} fail", sum(verdict.n for verdict in found)
+        verdict = judge(good == len(parts), seen, n)
+        return verdict if bad or good == len(parts) else replace(verdict, status=OPEN)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         names = fit_height(figure, table)
