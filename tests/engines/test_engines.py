@@ -12,6 +12,7 @@ import pytest
 from toy import Toy
 
 from prunefield.engines import Engine
+from prunefield.engines._workers import _inherited
 from prunefield.engines.local import Local, keep_workers
 from prunefield.lab.execution import carry_out
 from prunefield.lab.store import Store
@@ -182,3 +183,15 @@ def test_a_script_without_a_guard_is_not_executed_again_in_each_process(tmp_path
     found = subprocess.run([sys.executable], input=script, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "Outcome(index=0, value=3, error=None)" in found.stdout
     assert "Error" not in found.stderr
+
+
+def test_an_interrupt_while_a_process_starts_is_kept_until_then():
+    seen = []
+    before = signal.signal(signal.SIGINT, lambda *_: seen.append("interrupted"))
+    try:
+        with _inherited(print):
+            os.kill(os.getpid(), signal.SIGINT)
+            assert not seen
+        assert seen == ["interrupted"]
+    finally:
+        signal.signal(signal.SIGINT, before)

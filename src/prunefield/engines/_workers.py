@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from types import ModuleType
@@ -68,7 +69,8 @@ def _inherited(work: Callable[[Any], Any]) -> Iterator[None]:
     """What a new process inherits: variables such as one thread for libraries, no Ctrl-C, and no main program.
 
     Ctrl-C reaches the whole group; the parent decides what ends, and a child that is still importing would print a
-    traceback. The caller's script would run again in each process, so it is hidden unless `work` is defined in it.
+    traceback. So the signal is blocked while the child is started: it is not lost, but reaches the parent afterwards.
+    The caller's script would run again in each process, so it is hidden unless `work` is defined in it.
     """
     main = sys.modules["__main__"]
     if is_importable(work):
@@ -76,20 +78,20 @@ def _inherited(work: Callable[[Any], Any]) -> Iterator[None]:
     variables = make_environment()
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
-    is_main = threading.current_thread() is threading.main_thread()  # other threads may not set signals
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+    resource_tracker.ensure_running()  # a process of multiprocessing; starting it unblocks the signal
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         sys.modules["__main__"] = main
-        if is_main:
-            signal.signal(signal.SIGINT, handler)
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _serve_items(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_die_with_parent, daemon=True).start()
     sending = threading.Lock()  # outcomes also come from other threads
     outcomes: list[tuple[Outcome, float]] = []
