@@ -69,15 +69,14 @@ QUIET = GridSize(40, 30, 200, rate=0.1)
 def list_grid(scale: Scale, sizes: tuple[GridSize, ...] | None = None) -> list[Run]:
     """For each number of sites and each task the simulation and, from the same initial weights to the same time, Eq. 5.
 
-    Batches have all translates and both signs of each example; at smoke scale they are plain, and the time is short.
-    `sizes` replaces those of the scale.
+    Batches have all translates and both signs of each example. `sizes` replaces those of the scale.
     """
     runs: list[Run] = []
     if scale == "smoke":
         for task in make_tasks():
             same = {"task": task, "inits": 4}
             if task in SIMULATED:
-                runs.append(Neuron(lr=0.1, batch_size=400, steps=700, record_every=350, **same))
+                runs.append(Neuron(lr=0.1, batch_size=10, symmetric=True, steps=700, record_every=350, **same))
             runs.append(Flow(time=70.0, record_every=35.0, **same))
         return runs
     for sites, inits, batch, rate, time in sizes or SIZES[scale]:

@@ -20,6 +20,7 @@ PDF files are put in last, as far as there is room: `prunefield reproduce` write
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -33,7 +34,7 @@ from prunefield.report.item_files import make_item_files, read_item_files
 from prunefield.report.ledger import Finding
 from prunefield.report.page.contents import describe_figure, describe_item, list_papers, summarise_versions
 from prunefield.report.page.dynamics import describe_dynamics
-from prunefield.report.page.fields import explore_fields
+from prunefield.report.page.fields import explore_fields, join_fields
 from prunefield.report.page.gaps import Collected, describe_store, explain_problem
 from prunefield.report.page.packing import pack_island
 from prunefield.report.page.prunings import describe_prunings
@@ -47,7 +48,11 @@ SCRIPTS = (
 )  # fmt: skip
 STYLES = ("colours", "page", "parts", "explorers")
 Explored = tuple[dict[str, Any], dict[str, str]]  # what an explorer lists, and its packed islands
-EXPLORERS = {"fields": explore_fields, "dynamics": describe_dynamics, "pruning": describe_prunings}
+EXPLORERS = {  # what collects their data; fields take the longest and are divided between two processes
+    "fields": (partial(explore_fields, part=0, parts=2), partial(explore_fields, part=1, parts=2)),
+    "dynamics": (describe_dynamics,),
+    "pruning": (describe_prunings,),
+}
 
 
 def write_page(found: Collected, store: Store, path: Path, *, engine: Engine | None = None) -> Path:
@@ -103,23 +108,32 @@ def _explore_store(store: Store, engine: Engine | None) -> Callable[[], dict[str
 
     What a process could not do, and everything if there is no engine, is done here.
     """
-    work = [(str(store.root.resolve()), name) for name in EXPLORERS]
+    work = [(str(store.root.resolve()), name, part) for name, parts in EXPLORERS.items() for part in range(len(parts))]
     outcomes = iter(()) if engine is None else engine.map(describe_explorer, work)
     first = next(outcomes, None)  # the processes begin
 
     def finish() -> dict[str, Explored]:
         ended = [outcome for outcome in (first, *outcomes) if isinstance(outcome, Outcome) and outcome.error is None]
-        found = {work[outcome.index][1]: outcome.value for outcome in ended}
-        return {name: found.get(name) or describe_explorer((root, name)) for root, name in work}
+        known = {outcome.index: outcome.value for outcome in ended}
+        found: dict[str, list[Explored]] = {name: [] for name in EXPLORERS}
+        for index, piece in enumerate(work):
+            found[piece[1]].append(known.get(index) or describe_explorer(piece))
+        return {name: _join_parts(name, parts) for name, parts in found.items()}
 
     return finish
 
 
-def describe_explorer(work: tuple[str, str]) -> Explored:
-    """The data of an explorer of a store."""
-    root, name = work
-    summary, islands = EXPLORERS[name](open_store(root))
+def describe_explorer(work: tuple[str, str, int]) -> Explored:
+    """A part of the data of an explorer of a store."""
+    root, name, part = work
+    summary, islands = EXPLORERS[name][part](open_store(root))
     return summary, {island: pack_island(data) for island, data in islands.items()}
+
+
+def _join_parts(name: str, parts: Sequence[Explored]) -> Explored:
+    summaries = [summary for summary, _ in parts]
+    islands = {island: text for _, packed in parts for island, text in packed.items()}
+    return join_fields(summaries) if name == "fields" else summaries[0], islands
 
 
 def _fill_template(index: str, islands: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ the images that `kurtosis` runs draw, if the task can draw them here; Gabor fits
 
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,14 +36,14 @@ IMAGES = 2_000  # for pre-activations, at most
 BINS, REACH = 33, 4.0  # of histograms, and their half width in standard deviations
 
 
-def explore_fields(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The list of runs, and an island for each of them."""
+def explore_fields(store: Store, part: int = 0, parts: int = 1) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The list of runs, and an island for each of them; or one of several equal parts of both."""
     listed = select_runs(store, Imp, RUNS, where=lambda run: run.steps > 1)  # Table S1 trains one step, to count
     side = choose_side(listed.runs)
     gabors, images = select_runs(store, Gabors, 10 * RUNS).runs, select_runs(store, Kurtosis, 10 * RUNS).runs
     names = name_runs(listed.runs, [f"{name_task(run.task)}, seed {run.seed}" for run in listed.runs], ("task", "seed"))
     shown, islands, problems = [], {}, dict(listed.problems)
-    for run, name in zip(listed.runs, names, strict=True):
+    for run, name in list(zip(listed.runs, names, strict=True))[part::parts]:
         try:
             records = store.folder(run).read().records
             island = _describe_run(run, records, side**2)
@@ -52,22 +53,25 @@ def explore_fields(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
         except (Error, LookupError, ValueError, RuntimeError) as error:
             problems[run.folder] = explain_problem(error)
         else:
-            shown.append({"run": run.folder, "name": name})
+            shown.append({"run": run.folder, "name": name, "narrowed": compare_widths(island["widths"]["imp"])})
             islands[f"fields/{run.folder}"] = island
+    return {"runs": shown, "finished": listed.finished, "problems": problems}, islands
+
+
+def join_fields(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One list of runs from the lists of all parts, in the order in which the page offers them."""
+    shown = [one for part in parts for one in part["runs"]]
     # The usual ones first, and of these the most local: the page opens with fields that can be seen to form.
-    narrowed = {name: compare_widths(island["widths"]["imp"]) for name, island in islands.items()}
-    shown.sort(
-        key=lambda one: (
-            one["name"].startswith("clone"), one["name"].count(","), narrowed[f"fields/{one['run']}"], one["name"],
-        )
-    )  # fmt: skip
+    shown.sort(key=lambda one: (one["name"].startswith("clone"), one["name"].count(","), one["narrowed"], one["name"]))
     seen, places = Counter(), {}
     for one in shown:  # one run of each kind of data before others of it, since the last ones may not fit on the page
         data = one["name"].partition(", seed")[0]
         places[one["run"]] = seen[data]
         seen[data] += 1
     shown.sort(key=lambda one: places[one["run"]])
-    return {"runs": shown, "finished": listed.finished, "problems": problems}, islands
+    runs = [{"run": one["run"], "name": one["name"]} for one in shown]
+    problems = {name: text for part in parts for name, text in part["problems"].items()}
+    return {"runs": runs, "finished": parts[0]["finished"], "problems": problems}
 
 
 def compare_widths(widths: np.ndarray) -> float:
