@@ -168,7 +168,7 @@ class Fig1(Item):
 
     @claim(
         "A sampled mask keeps lower scores than SynFlow's own mask ({reading})",
-        at="Fig. 1b, Sec. 8",
+        at="our reading of Fig. 1b",
         expect="mean score of kept weights (SynFlow) above that of sampled masks, in every seed",
         null=replace_rows({"mask": (DRAWN, LAST)}, by={"mask": SYNFLOW}),
         decided_at="laptop",
@@ -179,7 +179,7 @@ class Fig1(Item):
 
     @claim(
         "A sampled mask still prefers large scores ({reading})",
-        at="Fig. 1b, Sec. 8",
+        at="our reading of Fig. 1b",
         expect="mean score of kept weights (SynFlow, sampled) above that of uniform masks, in every seed",
         null=use_uniform_masks,
         each=READINGS,
