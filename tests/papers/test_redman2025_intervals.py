@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from prunefield.measures.differences import compare_pairs, estimate_mean
-from prunefield.papers.redman2025._greedy import compare_last
+from prunefield.papers.redman2025._greedy import compare_methods
 from prunefield.papers.redman2025._intervals import add_intervals, draw_mean
 from prunefield.papers.redman2025.hypothesis import Hypothesis
 from prunefield.report.ledger import find_items, read_finding
@@ -86,7 +86,7 @@ def test_greedy_pruning_may_have_fewer_seeds_than_the_rest():
         if seed == 0 or method in ("imp", "random")
     ]
     table = pandas.DataFrame(rows)
-    assert compare_last(table, "width").shape == (1, 4)
+    assert compare_methods(table, "width").shape == (1, 4)
     for on_leaves, *_ in (Hypothesis.maximal, Hypothesis.enough):
         verdict = on_leaves.check(table)
         assert verdict.status == "reproduced"
