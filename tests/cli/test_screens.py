@@ -131,6 +131,8 @@ COMP_WORDS=({words}); COMP_CWORD={place}; _prunefield; echo "${{COMPREPLY[@]}}"
         ("prunefield claims --scale ''", "smoke laptop night paper"),
         ("prunefield claims lufkin2024/fig1", "lufkin2024/fig1"),
         ("prunefield runs sh", "show"),
+        ("prunefield data get cifar", "cifar10 cifar100"),
+        ("prunefield data draw is", "ising"),
     ],
 )
 def test_bash_completes(capsys, words, found):
@@ -187,6 +189,20 @@ def test_the_page_of_json_documents_is_made_from_the_code():
     assert (ROOT / "docs" / "json.md").read_text() == render_documents(), (
         "python -m prunefield.cli.documents > docs/json.md"
     )
+
+
+def test_a_plan_has_the_dates_of_stored_runs_and_stars_only_estimates(capsys, tmp_path, store):
+    (tmp_path / "study.toml").write_text('kind = "toy"\n')
+    obtain(store, Toy())
+    for path in store.folder(Toy()).path.iterdir():
+        os.utime(path, (0, 0))  # as in a copy of a store: its files have other times
+    assert main(["runs", "list", "--json", "--store", str(store.root)]) == 0
+    listed = json.loads(capsys.readouterr().out)["runs"][0]["date"]
+    assert not listed.startswith("1970")
+    assert main(["run", str(tmp_path / "study.toml"), "--dry-run", "--store", str(store.root)]) == 0
+    first, *_ = [line for line in capsys.readouterr().out.splitlines() if line.startswith("toy-")]
+    assert listed in first
+    assert "*" not in first
 
 
 def test_runs_are_listed_with_what_tells_them_apart(capsys, store):
