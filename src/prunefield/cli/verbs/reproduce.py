@@ -28,6 +28,7 @@ EXAMPLES = {
     "prunefield reproduce redman2025/fig4 --from fig4.zip": "use a colleague's results, after checking them",
 }
 FEW = 12  # claims whose ledger is printed
+SHOWN = 3  # unfinished items that are named
 PUBLISHED = {"same": "as published", "differs": "unlike the published result", "kept": "from published values"}
 
 
@@ -81,8 +82,9 @@ def print_end(args: Namespace, found: "Reproduction", page: str | None) -> None:
         print(f"{args.scale} scale: {len(found.claims)} claims of {items}\n")
         show_summary(found.claims)
     print()
-    for name in found.unfinished:
-        print(f"{name} is not finished")
+    if names := found.unfinished:
+        more = f" … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        print(f"{count_things(len(names), 'item')} not finished: {', '.join(names[:SHOWN])}{more}")
     published = Counter(entry.get("published") for entry in found.entries.values())
     for key, words in PUBLISHED.items():
         if published[key]:
