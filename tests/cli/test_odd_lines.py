@@ -343,7 +343,7 @@ def test_claims_name_the_command_that_makes_them_at_the_scale_that_was_asked_for
     assert main(["claims", "bar2023", "--store", "my store"]) == 0
     many = sum(name.startswith("bar2023/") for name in modules("papers"))
     assert capsys.readouterr().out.splitlines()[-1] == (
-        f"{many} items (bar2023/algorithm1, bar2023/fig1, bar2023/fig2 …) are not in the store; "
+        f"{many} items (bar2023/algorithm1, bar2023/fig1, bar2023/fig2 … and {many - 3} more) are not in the store; "
         "run: prunefield reproduce bar2023 --store 'my store'"
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from shlex import quote
 
 from prunefield.cli.options import add_items, add_store, print_json
+from prunefield.core.errors import list_names
 
 EXAMPLES = {
     "prunefield claims": "every claim, checked on the results in the store",
@@ -47,7 +48,7 @@ def _show_absent(names: Sequence[str], args: Namespace) -> None:
     """Items without a result, with the command that makes them: a line for each of a few, one line for more."""
     at, scale = (f" at {args.scale} scale", f" --scale {args.scale}") if args.scale else ("", "")
     for name in names if len(names) <= FEW else [""]:
-        what = f"{name} is" if name else f"{len(names)} items ({', '.join(names[:FEW])} …) are"
+        what = f"{name} is" if name else f"{len(names)} items ({list_names(names, FEW)}) are"
         asked = "".join(f" {item}" for item in ([name] if name else args.items))
         command = f"prunefield reproduce{asked}{scale} --store {quote(str(args.store))}"
         print(f"{what} not published{at}" if args.published else f"{what} not in the store{at}; run: {command}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from prunefield.cli.options import add_engine, add_items, add_store, how_to_run, print_json, print_plan
 from prunefield.cli.verbs import report
+from prunefield.core.errors import list_names
 from prunefield.core.files import store_option
 from prunefield.core.progress import track_progress
 from prunefield.core.terminal import count_things, show_warning
@@ -28,7 +29,6 @@ EXAMPLES = {
     "prunefield reproduce redman2025/fig4 --from fig4.zip": "use a colleague's results, after checking them",
 }
 FEW = 12  # claims whose ledger is printed
-SHOWN = 3  # unfinished items that are named
 PUBLISHED = {"same": "as published", "differs": "unlike the published result", "kept": "from published values"}
 
 
@@ -83,8 +83,7 @@ def print_end(args: Namespace, found: "Reproduction", page: str | None) -> None:
         show_summary(found.claims)
     print()
     if names := found.unfinished:
-        more = f" … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        print(f"{count_things(len(names), 'item')} not finished: {', '.join(names[:SHOWN])}{more}")
+        print(f"{count_things(len(names), 'item')} not finished: {list_names(names, most=3)}")
     published = Counter(entry.get("published") for entry in found.entries.values())
     for key, words in PUBLISHED.items():
         if published[key]:
