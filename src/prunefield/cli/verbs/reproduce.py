@@ -93,8 +93,7 @@ def print_end(args: Namespace, found: "Reproduction", page: str | None) -> None:
     if page:
         print(f"page     {page}")
     is_elsewhere = shutil.which("prunefield") is None and sys.argv[0].endswith("/prunefield")
-    program = sys.argv[0] if is_elsewhere else "prunefield"
-    place = store_option(args.store)
+    program, place = sys.argv[0] if is_elsewhere else "prunefield", store_option(args.store)
     if len(found.claims) > FEW:
         print(f"next     {program} claims{place}    (every claim with its numbers)")
     if args.scale == "smoke" and (best := choose_highlights(found.claims)):
