@@ -6,29 +6,36 @@ of claims is left as it is until all of its items are published; `<!-- published
 claims with these words, and `<!-- published: at SCALE ITEM … -->` those at a scale. `<!-- published: numbers ITEM |
 COLUMN, … -->` begins some columns of the table of an item, which is made from the kept values of its runs.
 `<!-- published: gallery PAPER -->` begins the cards of all items of a paper; their pictures are made by
-`docs/thumbnails.py`.
+`docs/thumbnails.py`. With --demo STORE, the block after `<!-- demo -->` in the README becomes the last screen of
+`make demo` for a store at smoke scale.
 """
 
 import argparse
 import html
+import io
+import os
 import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from textwrap import fill as fill_lines
 from typing import get_args
 
+from prunefield.cli.verbs.reproduce import print_end
 from prunefield.core.errors import Error
 from prunefield.lab.store import Store
 from prunefield.papers import Item, Status
 from prunefield.report.kept import read_kept_runs
 from prunefield.report.ledger import check_scale, find_items
 from prunefield.report.publishing import PublishedItem, find_published, judge_kept, publish
+from prunefield.report.reproduction import Reproduction, read_ledger
 
 ROOT = Path(__file__).parent.parent
 REGION = re.compile(r"(<!-- published: (counts |gallery |numbers |at \w+ )?(.+?) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 PICTURES = ROOT / "docs" / "pictures" / "gallery"
+DEMO = 99  # columns of the last screen of the demo
 VERDICTS: tuple[Status, ...] = get_args(Status)
 
 
@@ -37,9 +44,13 @@ def main() -> int:
     parser.add_argument("items", nargs="*", metavar="ITEM", help="what to publish [default: all items]")
     parser.add_argument("--publish", metavar="STORE", help="first publish the items that are complete in this store")
     parser.add_argument("--scale", default="laptop", help="the scale to publish [default: laptop]")
+    parser.add_argument("--demo", metavar="STORE", help="show the end of the demo that made this store in the README")
     parser.add_argument("--check", action="store_true", help="change nothing; exit with status 1 if a page is outdated")
     args = parser.parse_args()
+    readme = ROOT / "README.md"
     try:
+        if args.demo:
+            readme.write_text(fill_demo(readme.read_text(), read_ledger(None, "smoke", args.demo)))
         published = (
             publish(Store(args.publish), find_items(args.items), check_scale(args.scale)) if args.publish else []
         )
@@ -53,6 +64,18 @@ def main() -> int:
     for path in (*published, *outdated):
         print(f"written: {path.relative_to(ROOT)}")
     return 0
+
+
+def fill_demo(text: str, found: Reproduction) -> str:
+    """A page in which the block of code after `<!-- demo -->` is the last screen of the demo."""
+    screen, usual = io.StringIO(), Path("prunefield-out")
+    width = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = str(DEMO)
+    with redirect_stdout(screen):
+        print_end(argparse.Namespace(scale="smoke", store=usual), found, str(usual / "report.html"))
+    os.environ.pop("COLUMNS") if width is None else os.environ.update(COLUMNS=width)
+    before, _, rest = text.partition("<!-- demo -->\n\n```text\n")
+    return f"{before}<!-- demo -->\n\n```text\n{screen.getvalue()}```{rest.partition('```')[2]}"
 
 
 def find_outdated() -> dict[Path, str]:

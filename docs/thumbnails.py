@@ -45,7 +45,9 @@ def write_thumbnail(finding: Finding) -> None:
     stem = finding.name.replace("/", "-")
     buffer = io.BytesIO()
     finding.draw().savefig(buffer, format="png", dpi=WIDTH / finding.item.size[0])
-    image = Image.open(buffer).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    # Not the median cut: where most pixels are white, it mixes the few coloured ones into other hues.
+    look = {"method": Image.Quantize.MAXCOVERAGE, "kmeans": 1, "dither": Image.Dither.NONE}
+    image = Image.open(buffer).convert("RGB").quantize(COLOURS, **look)
     for old in FOLDER.glob(f"{stem}-*.png"):
         old.unlink()
     path = FOLDER / f"{stem}-{finding.item.own_scale(finding.scale)}.png"

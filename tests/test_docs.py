@@ -15,6 +15,7 @@ import prunefield
 from prunefield.cli.options import Parser
 from prunefield.core.names import modules
 from prunefield.lab.study import Study
+from prunefield.report.reproduction import read_ledger, reproduce
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -83,13 +84,27 @@ def test_the_tables_are_those_of_the_published_results():
 
 def test_the_demo_in_the_readme_adds_up():
     screen = (ROOT / "README.md").read_text().partition("<!-- demo -->")[2].partition("Worth seeing")[0]
-    assert f" of {len(modules('papers'))} items\n" in screen, "copy the last screen of `make demo`"
+    assert f" of {len(modules('papers'))} items\n" in screen, (
+        "after `make demo`: python docs/results.py --demo prunefield-out"
+    )
     rows = re.findall(r"^(\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)$", screen, re.MULTILINE)
     assert [row[0] for row in rows] == [*sorted({name.partition("/")[0] for name in modules("papers")}), "all"]
     assert all(int(total) == sum(map(int, parts)) for _, total, *parts in rows)
     *papers, whole = ([int(number) for number in row[1:]] for row in rows)
     assert whole == [sum(column) for column in zip(*papers, strict=True)]
     assert f"smoke scale: {whole[0]} claims " in screen
+
+
+def test_the_demo_in_the_readme_is_made_from_a_store(tmp_path):
+    reproduce(["bar2023/lemma4.1", "bar2023/lemmaB.2"], "smoke", tmp_path / "store", jobs=1, progress=False)
+    script = run_path(str(ROOT / "docs" / "results.py"))
+    found = read_ledger(["bar2023/lemma4.1", "bar2023/lemmaB.2"], "smoke", tmp_path / "store")
+    page = "before\n<!-- demo -->\n\n```text\nold\n```\nafter\n"
+    filled = script["fill_demo"](page, found)
+    assert re.fullmatch(r"before\n<!-- demo -->\n\n```text\n(.+\n|\n)+```\nafter\n", filled)
+    assert "prunefield-out/report.html" in filled
+    assert str(tmp_path) not in filled
+    assert script["fill_demo"](filled, found) == filled
 
 
 def test_the_citation_has_the_version_of_the_package():

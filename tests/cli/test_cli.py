@@ -12,6 +12,7 @@ import pytest
 from toy import Toy
 
 from prunefield.cli import main
+from prunefield.core.errors import RunError
 from prunefield.lab.execution import obtain
 from prunefield.lab.store import Store
 
@@ -166,6 +167,25 @@ def test_a_failed_run_exits_with_1(capsys, study, out):
     assert "the walk broke at step 3" in capsys.readouterr().err
 
 
+def test_a_run_is_shown_for_people(capsys, tmp_path, monkeypatch):
+    store, out = Store(tmp_path), ["--store", str(tmp_path)]
+    obtain(store, Toy())
+    with pytest.raises(RunError):
+        obtain(store, Toy(fail_at=3))
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["runs", "show", Toy().folder, *out]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{Toy().folder}: done, ")
+    assert {"settings", "made", "last record (all of them: --json)"} <= set(lines)
+    assert any(line.split() == ["seed", str(Toy().seed)] for line in lines)
+    assert max(map(len, lines)) <= 80  # a digest is not broken
+    assert main(["runs", "show", Toy(fail_at=3).folder, *out]) == 0
+    text = capsys.readouterr().out
+    assert "failed, 0 records" in text
+    assert text.splitlines()[-1].strip().endswith("the walk broke at step 3")
+    assert "\n    File " in text  # the traceback, line by line
+
+
 def test_runs_are_listed_shown_verified_and_removed(capsys, tmp_path):
     store, out = Store(tmp_path), ["--store", str(tmp_path)]
     for seed in (1, 2):
@@ -173,7 +193,7 @@ def test_runs_are_listed_shown_verified_and_removed(capsys, tmp_path):
     assert main(["runs", "list", "--json", *out]) == 0
     assert {row["status"] for row in json.loads(capsys.readouterr().out)["runs"]} == {"done"}
     name = Toy(seed=1).folder
-    assert main(["runs", "show", name, *out]) == 0
+    assert main(["runs", "show", name, "--json", *out]) == 0
     assert json.loads(capsys.readouterr().out)["runs"][0]["settings"]["seed"] == 1
     assert main(["runs", "verify", *out]) == 0
     capsys.readouterr()

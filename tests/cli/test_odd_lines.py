@@ -15,6 +15,7 @@ from toy import Toy
 from prunefield import Mask, Run
 from prunefield.cli import main
 from prunefield.core.errors import RunError, UsageError
+from prunefield.core.names import modules
 from prunefield.core.settings import read_settings
 from prunefield.lab.execution import obtain
 from prunefield.lab.store import Store
@@ -281,7 +282,7 @@ def test_what_user_code_prints_goes_to_stderr_under_json(folder):
 
 def test_names_and_options_come_in_any_order(capsys, folder):
     obtain(Store("store"), Toy())
-    assert main(["runs", "show", "--store", "store", Toy().folder]) == 0
+    assert main(["runs", "show", "--store", "store", Toy().folder, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["runs"][0]["run"] == Toy().folder
     assert "unknown run 'absent'" in refuse(capsys, ["runs", "remove", "--store", "store", "absent"])
 
@@ -339,6 +340,12 @@ def test_claims_name_the_command_that_makes_them_at_the_scale_that_was_asked_for
     assert main(["claims", "bar2023/lemma4.1", "--scale", "laptop", "--store", "my store"]) == 0
     command = "prunefield reproduce bar2023/lemma4.1 --scale laptop --store 'my store'"
     assert f"is not in the store at laptop scale; run: {command}" in capsys.readouterr().out
+    assert main(["claims", "bar2023", "--store", "my store"]) == 0
+    many = sum(name.startswith("bar2023/") for name in modules("papers"))
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        f"{many} items (bar2023/algorithm1, bar2023/fig1, bar2023/fig2 … and {many - 3} more) are not in the store; "
+        "run: prunefield reproduce bar2023 --store 'my store'"
+    )
 
 
 STUDY = 'kind = "neuron"\ntask = { kind = "nlgp" }\nsteps = 10\n[sweep]\nseed = [0, 1]\n'

@@ -6,8 +6,11 @@ import re
 import shlex
 import subprocess
 import sys
+from argparse import Namespace
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from toy import Toy
@@ -15,6 +18,7 @@ from toy import Toy
 from prunefield.cli import main
 from prunefield.cli.documents import DOCUMENTS, VERSION, render_documents
 from prunefield.cli.options import make_parser
+from prunefield.cli.verbs.reproduce import print_end
 from prunefield.core.names import modules, read_summary
 from prunefield.core.terminal import find_width, show_table
 from prunefield.lab.execution import obtain
@@ -131,6 +135,8 @@ COMP_WORDS=({words}); COMP_CWORD={place}; _prunefield; echo "${{COMPREPLY[@]}}"
         ("prunefield claims --scale ''", "smoke laptop night paper"),
         ("prunefield claims lufkin2024/fig1", "lufkin2024/fig1"),
         ("prunefield runs sh", "show"),
+        ("prunefield data get cifar", "cifar10 cifar100"),
+        ("prunefield data draw is", "ising"),
     ],
 )
 def test_bash_completes(capsys, words, found):
@@ -187,6 +193,27 @@ def test_the_page_of_json_documents_is_made_from_the_code():
     assert (ROOT / "docs" / "json.md").read_text() == render_documents(), (
         "python -m prunefield.cli.documents > docs/json.md"
     )
+
+
+def test_a_plan_has_the_dates_of_stored_runs_and_stars_only_estimates(capsys, tmp_path, store):
+    (tmp_path / "study.toml").write_text('kind = "toy"\n')
+    obtain(store, Toy())
+    for path in store.folder(Toy()).path.iterdir():
+        os.utime(path, (0, 0))  # as in a copy of a store: its files have other times
+    assert main(["runs", "list", "--json", "--store", str(store.root)]) == 0
+    listed = json.loads(capsys.readouterr().out)["runs"][0]["date"]
+    assert not listed.startswith("1970")
+    assert main(["run", str(tmp_path / "study.toml"), "--dry-run", "--store", str(store.root)]) == 0
+    first, *_ = [line for line in capsys.readouterr().out.splitlines() if line.startswith("toy-")]
+    assert listed in first
+    assert "*" not in first
+
+
+def test_the_last_screen_names_a_few_unfinished_items(capsys, tmp_path):
+    names = [f"p/fig{place}" for place in range(9)]
+    found = SimpleNamespace(claims=[], entries={}, unfinished=names, show=lambda: None)
+    print_end(Namespace(scale="smoke", store=tmp_path), cast(Any, found), None)
+    assert capsys.readouterr().out.strip() == "9 items not finished: p/fig0, p/fig1, p/fig2 … and 6 more"
 
 
 def test_runs_are_listed_with_what_tells_them_apart(capsys, store):

@@ -5,6 +5,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
+
 
 def pixels(canvas):
     return canvas.evaluate("(node) => node.toDataURL()")
@@ -199,3 +201,47 @@ def test_an_island_of_which_only_the_beginning_has_been_read_is_waited_for(brows
         context.close()
         server.shutdown()
         server.server_close()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "#/fields?layer=x&round=-1&show=x&method=toString&unit=x",
+        "#/fields?layer=-1&round=1.5",
+        "#/dynamics?init=-1",
+        "#/pruning?d=7&a=x&b=-1&set=99",
+        "#/item/100%",
+    ],
+)
+def test_an_address_with_values_that_this_page_does_not_have_is_shown(open_page, address):
+    page = open_page(address)  # such as a link to the page of another store; it fails on an error in the console
+    wait(page)
+    assert "NaN" not in page.url
+    assert page.locator("main h1").inner_text()
+
+
+def test_masks_sampled_once_and_every_time_have_lines_of_their_own(open_page):
+    page = open_page("#/pruning")
+    wait(page)
+    keys = page.locator("figure", has_text="Density of each layer").locator(".legend li")
+    for key in keys.all():
+        words = key.inner_text()
+        look = "dotted" if "every" in words else "dashed" if "sampled" in words else "solid"
+        assert key.locator(".key").evaluate("(node) => getComputedStyle(node).borderTopStyle") == look
+
+
+def test_the_keyboard_stays_at_the_control_that_it_changes(open_page):
+    for address, control in (
+        ("#/fields", ".detail select"),
+        ("#/fields", ".detail .choice button:nth-child(2)"),
+        ("#/dynamics", ".controls select >> nth=-1"),
+        ("#/pruning", "input[type=checkbox]"),
+        ("#/pruning", "main select >> nth=-1"),
+    ):
+        page = open_page(address)
+        wait(page)
+        chosen = page.locator(control).first
+        chosen.focus()
+        is_menu = chosen.evaluate("(node) => node.tagName") == "SELECT"
+        page.keyboard.press("ArrowDown" if is_menu else "Space")
+        assert page.locator(control).first.evaluate("(node) => node === document.activeElement"), address

@@ -47,6 +47,17 @@ def test_nothing_is_wider_than_a_phone(open_page, view):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_an_open_claim_fits_a_phone_and_its_folds_can_be_seen_to_open(open_page):
+    page = open_page(wide=False)
+    page.locator(GROUP).first.locator("summary").first.click()
+    claim = page.locator(CLAIM).first
+    claim.locator("summary").first.click()
+    claim.locator(".sheet img").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    look = "(node) => getComputedStyle(node).display"
+    assert claim.locator(".fold > summary").first.evaluate(look) == "list-item"  # which has a triangle
+
+
 def test_filters_are_in_the_address_and_can_be_linked(open_page):
     page = open_page()
     everything = count_claims(page)

@@ -269,6 +269,11 @@ def _drop_infinities(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _is_learnt(row: Mapping[str, Any]) -> bool:
+    """Whether the notes below a plan say where the time of a run comes from; those of stored runs are measured."""
+    return bool(row["learnt"]) and row["state"] == "to do"
+
+
 def print_plan(args: Namespace, plan: "Plan") -> int:
     """What --dry-run prints: the runs, which of them are stored, and the time of the rest."""
     from prunefield.core.terminal import show_duration
@@ -283,7 +288,7 @@ def print_plan(args: Namespace, plan: "Plan") -> int:
         return 0
     columns = (*RUN_COLUMNS, "state", "one core")
     rows = [
-        (*make_run_cells(row), row["state"], f"{show_duration(row['seconds'])}{' *' * bool(row['learnt'])}")
+        (*make_run_cells(row), row["state"], show_duration(row["seconds"]) + " *" * _is_learnt(row))
         for row in plan.describe()
     ]
     show_run_table(columns, rows)

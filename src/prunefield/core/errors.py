@@ -90,11 +90,11 @@ def unknown(what: str, got: object, allowed: Iterable[str], see: str = "") -> Us
     return UsageError(f"unknown {what} {text!r}{hint} ({shown})")
 
 
-def list_names(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str], most: int = MOST) -> str:
     """Names with commas, of very many (the layers of a large network) only the first ones.
 
     >>> list_names([str(number) for number in range(100)])[-20:]
     '10, 11 … and 88 more'
     """
-    more = f" … and {len(names) - MOST} more" if len(names) > MOST else ""
-    return f"{', '.join(names[:MOST])}{more}"
+    more = f" … and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"

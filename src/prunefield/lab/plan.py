@@ -11,7 +11,7 @@ from prunefield.core.terminal import count_things, show_duration
 from prunefield.lab.estimates import estimate_seconds
 from prunefield.lab.examination import name_run
 from prunefield.lab.execution import order_runs
-from prunefield.lab.listing import distinguish_settings, measure_folder
+from prunefield.lab.listing import distinguish_settings, measure_finished
 from prunefield.lab.packs import open_pack
 from prunefield.lab.store import Store
 from prunefield.runs import UNKNOWN, Run
@@ -84,7 +84,7 @@ class Plan(Displayed):
                 "kind": step.run.kind(),
                 **known,
                 "items": list(self.items.get(step.run, ())) if self.items else [],
-                **(measure_folder(self.store[step.name]) if self.store and step.is_stored else NOT_STORED),
+                **(measure_finished(self.store[step.name]) if self.store and step.is_stored else NOT_STORED),
                 "state": step.state,
                 "seconds": step.seconds,
                 "learnt": step.learnt,

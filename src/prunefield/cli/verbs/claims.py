@@ -4,9 +4,11 @@ With --published, show the results that are shipped with prunefield; no store is
 """
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from shlex import quote
 
 from prunefield.cli.options import add_items, add_store, print_json
+from prunefield.core.errors import list_names
 
 EXAMPLES = {
     "prunefield claims": "every claim, checked on the results in the store",
@@ -14,6 +16,7 @@ EXAMPLES = {
     "prunefield claims --published": "the results shipped with prunefield",
     "prunefield claims lufkin2024 --published | grep 'not reproduced'": "in a pipe, every claim is one line",
 }
+FEW = 3  # items without a result that have a line each
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -29,18 +32,23 @@ def execute(args: Namespace) -> int:
 
     if args.published:
         found = read_published_ledger(args.items or None, args.scale)
-        absent = "{name} has no published result"
     else:
         found = read_ledger(args.items or None, args.scale, args.store)
-        at, scale = (f" at {args.scale} scale", f" --scale {args.scale}") if args.scale else ("", "")
-        command = f"prunefield reproduce {{name}}{scale} --store {quote(str(args.store))}"
-        absent = f"{{name}} is not in the store{at}; run: {command}"
     if args.json:
         entries = [{key: part for key, part in entry.items() if key != "claims"} for entry in found.entries.values()]
         published = {"items": list(filter(None, entries))} if args.published else {}
         print_json({"claims": found.claims, "absent": found.unfinished, **published})
     else:
         found.show()
-        for name in found.unfinished:
-            print(absent.replace("{name}", name))
+        _show_absent(found.unfinished, args)
     return 1 if args.strict and found.contradicted else 0
+
+
+def _show_absent(names: Sequence[str], args: Namespace) -> None:
+    """Items without a result, with the command that makes them: a line for each of a few, one line for more."""
+    at, scale = (f" at {args.scale} scale", f" --scale {args.scale}") if args.scale else ("", "")
+    for name in names if len(names) <= FEW else [""]:
+        what = f"{name} is" if name else f"{len(names)} items ({list_names(names, FEW)}) are"
+        asked = "".join(f" {item}" for item in ([name] if name else args.items))
+        command = f"prunefield reproduce{asked}{scale} --store {quote(str(args.store))}"
+        print(f"{what} not published{at}" if args.published else f"{what} not in the store{at}; run: {command}")

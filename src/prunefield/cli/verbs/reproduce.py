@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from prunefield.cli.options import add_engine, add_items, add_store, how_to_run, print_json, print_plan
 from prunefield.cli.verbs import report
+from prunefield.core.errors import list_names
 from prunefield.core.files import store_option
 from prunefield.core.progress import track_progress
 from prunefield.core.terminal import count_things, show_warning
@@ -81,8 +82,8 @@ def print_end(args: Namespace, found: "Reproduction", page: str | None) -> None:
         print(f"{args.scale} scale: {len(found.claims)} claims of {items}\n")
         show_summary(found.claims)
     print()
-    for name in found.unfinished:
-        print(f"{name} is not finished")
+    if names := found.unfinished:
+        print(f"{count_things(len(names), 'item')} not finished: {list_names(names, most=3)}")
     published = Counter(entry.get("published") for entry in found.entries.values())
     for key, words in PUBLISHED.items():
         if published[key]:
@@ -92,8 +93,7 @@ def print_end(args: Namespace, found: "Reproduction", page: str | None) -> None:
     if page:
         print(f"page     {page}")
     is_elsewhere = shutil.which("prunefield") is None and sys.argv[0].endswith("/prunefield")
-    program = sys.argv[0] if is_elsewhere else "prunefield"
-    place = store_option(args.store)
+    program, place = sys.argv[0] if is_elsewhere else "prunefield", store_option(args.store)
     if len(found.claims) > FEW:
         print(f"next     {program} claims{place}    (every claim with its numbers)")
     if args.scale == "smoke" and (best := choose_highlights(found.claims)):

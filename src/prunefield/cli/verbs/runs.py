@@ -10,6 +10,7 @@ have equal digests; if two differ, both are kept and reported. Of an unfinished 
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from prunefield.cli.options import RUN_COLUMNS, add_store, make_run_cells, old_store, print_json, show_run_table
 from prunefield.cli.verbs._exchange import PACK, merge_runs, pack_runs, unpack_into_store
 from prunefield.core.errors import StoreError, UsageError, show_line, unknown
+from prunefield.core.settings import flatten_settings
 from prunefield.core.terminal import count_things
 from prunefield.lab.listing import describe_runs
 
@@ -27,7 +29,7 @@ MANY = 2_000  # runs; of more, a list has few columns, so that it stays quick
 
 EXAMPLES = {
     "prunefield runs list --kind neuron": "the runs of a kind, with the settings that differ",
-    "prunefield runs show neuron-4f": "everything about one run",
+    "prunefield runs show neuron-4f": "settings, versions and last values of one run, or why it failed",
     "prunefield runs table --csv runs.csv": "settings and last values of all runs",
     "prunefield runs verify": "compare all files with their checksums",
     "prunefield runs remove --unfinished": "delete what was interrupted or failed",
@@ -163,14 +165,38 @@ def _show_size(table: Any) -> str:
 
 
 def show_runs(args: Namespace, folders: "list[RunFolder]") -> int:
-    """Settings, records and what made them, always as JSON."""
+    """Settings, records and what made them; as JSON, or for people without all but the last record."""
     entries = []
     for folder in folders:
         parts = {part: folder.table(part) for part in ("settings", "made", "done", "failure")}
         records = folder.read().values if folder.is_done else []
         entries.append({"run": folder.name, "status": folder.status, **parts, "records": records})
-    print_json({"runs": entries})
+    if args.json:
+        print_json({"runs": entries})
+    else:
+        print("\n\n".join("\n".join(_describe_run(entry)) for entry in entries))
     return 0
+
+
+def _describe_run(entry: dict[str, Any]) -> Iterator[str]:
+    """What is known about a run, as lines that fit the terminal."""
+    from prunefield.core.terminal import find_width, wrap_lines
+
+    records, failure = entry["records"], entry["failure"]
+    yield show_line(f"{entry['run']}: {entry['status']}, {count_things(len(records), 'record')}")
+    parts = {
+        "settings": flatten_settings(entry["settings"]),
+        "made": entry["made"] | {key: entry["done"][key] for key in ("digest",) if key in entry["done"]},
+    }
+    parts |= {"last record (all of them: --json)" if records[1:] else "record": record for record in records[-1:]}
+    parts |= {"failure": {"message": failure["message"]}} if "message" in failure else {}
+    for title, table in parts.items():
+        yield from ["", title] if table else []
+        width = max(map(len, table), default=0)
+        for key, value in table.items():
+            yield from wrap_lines(show_line(str(value)), find_width() or 10**6, first=f"  {show_line(key):{width}}  ")
+    for line in str(failure.get("traceback", "")).splitlines():
+        yield " " * (2 + len(line) - len(line.lstrip(" "))) + show_line(line)
 
 
 def verify_runs(args: Namespace, folders: "list[RunFolder]") -> int:

@@ -14,7 +14,7 @@ from prunefield.measures.trajectories import measure_distance_per_site
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, rows
 from prunefield.papers._kit import BLUE, VERMILION
 from prunefield.papers.lufkin2024._fields import LOCAL, NOISE, list_fields
-from prunefield.papers.lufkin2024._pictures import draw_path
+from prunefield.papers.lufkin2024._pictures import WHY_PEAKS_DIFFER, draw_path
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
@@ -156,4 +156,5 @@ class Equation10(Item):
         for axes, label in zip(grid[-1], ("site i", "site i", "time"), strict=True):
             axes.set_xlabel(label)
         grid[0, 2].legend()
-        figure.suptitle("first initialisation over time, from dark (t = 0) to light (the end)", fontsize="small")
+        words = "first initialisation over time, from dark (t = 0) to light (the end)"
+        figure.suptitle(f"{words}\n{WHY_PEAKS_DIFFER}", fontsize="small")

@@ -3,8 +3,23 @@
 /** The view that the address asks for. */
 function readAddress() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  const [view, ...rest] = path.split("/").map(decodeURIComponent);
+  const [view, ...rest] = path.split("/").map(decodePart);
   return { view: view || "claims", path: rest.join("/"), query: Object.fromEntries(new URLSearchParams(query ?? "")) };
+}
+
+/** A part of the address as text; as it is if it was mistyped, as in 100%. */
+function decodePart(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** A whole number of the address from 0 to `most`; the usual one if it is none, as in a link to the page of another store. */
+function readWhole(text, most, usual) {
+  const number = Number(text ?? NaN);
+  return Number.isInteger(number) && number >= 0 && number <= most ? number : usual;
 }
 
 /** The fragment of a view; settings that are empty are left out. */

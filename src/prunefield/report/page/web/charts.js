@@ -4,7 +4,7 @@ const HUES = ["--one", "--two", "--three", "--four", "--five", "--six", "--seven
 const MARGIN = { left: 58, right: 14, top: 12, bottom: 40 };
 
 /**
- * A chart. `series` are { name, points: [[x, y], …], hue, dash, dots, bars, choose }; `x` and `y` are
+ * A chart. `series` are { name, points: [[x, y], …], hue, dash, dots, bars, choose }, `dash` being true or "dotted"; `x` and `y` are
  * { label, log, whole, from, to, ticks, show }; `marks` are vertical lines { x }; `words` stand below it. Points without a
  * number, or beyond `to`, are left out.
  */
@@ -102,7 +102,7 @@ function drawSeries({ name, points, hue, dash, dots, bars, choose, faint, chosen
     points.forEach(([a, b]) => group.append(svg("rect", { x: across(a) - 0.42 * step, width: 0.84 * step, y: Math.min(up(b), floor), height: Math.abs(floor - up(b)) })));
     return group;
   }
-  if (!choose) group.append(svg("path", { class: dash ? "line dash" : "line", d: points.map(([a, b], place) => `${place ? "L" : "M"}${across(a).toFixed(1)} ${up(b).toFixed(1)}`).join("") }));
+  if (!choose) group.append(svg("path", { class: `line ${nameDash(dash)}`, d: points.map(([a, b], place) => `${place ? "L" : "M"}${across(a).toFixed(1)} ${up(b).toFixed(1)}`).join("") }));
   if (dots || choose) points.forEach(([a, b, key, text]) => {
     const dot = svg("circle", { cx: across(a), cy: up(b), r: choose ? (key === chosen ? 8 : 5) : 3, class: dash ? "hollow" : "dot" });
     group.append(choose ? svg("a", { href: choose(key), "aria-label": `${name}: ${text}`, class: key === chosen ? "chosen" : null }, svg("title", {}, text), dot) : dot);
@@ -110,11 +110,15 @@ function drawSeries({ name, points, hue, dash, dots, bars, choose, faint, chosen
   return group;
 }
 
+function nameDash(dash) {
+  return dash === "dotted" ? "dotted" : dash ? "dash" : "";
+}
+
 function showLegend(series) {
   const named = series.filter(({ name, points, faint }) => name && points.length && !faint);
   if (named.length < 2) return null;
   return el("ul", { class: "legend" }, named.map(({ name, hue, dash }) => {
-    const key = el("span", { class: dash ? "key dash" : "key" });
+    const key = el("span", { class: `key ${nameDash(dash)}` });
     key.style.color = `var(${hue ?? HUES[series.findIndex((one) => one.name === name) % HUES.length]})`;
     return el("li", {}, key, name);
   }));

@@ -7,7 +7,7 @@ function showDynamics(query) {
     el("p", { class: "lead" }, "One ReLU neuron is trained to tell two lengthscales apart. First what gradient descent did, then what the flow of Eq. 5 predicts from the same initial weights."),
   ];
   if (!entries.length) return [...head, missingRuns("neuron", finished, problems, "prunefield reproduce lufkin2024/fig3 --scale smoke")];
-  const now = { run: entries.find(({ run }) => run === query.run)?.run ?? richest(entries).run, init: Number(query.init ?? 0), time: null };
+  const now = { run: entries.find(({ run }) => run === query.run)?.run ?? richest(entries).run, init: query.init, time: null };
   const controls = el("div", { class: "controls" });
   const stage = el("div", { class: "maps", "aria-busy": "true" });
   const curves = el("div", { class: "panels" });
@@ -19,9 +19,9 @@ function showDynamics(query) {
     data = await readIsland(`dynamics/${now.run}`);
     data.times = data.sources[0].times.length > 2 ? data.sources[0].times : data.sources.reduce((best, one) => (one.times.length > best.times.length ? one : best)).times;
     now.time = data.times.length - 1;
-    now.init = Math.min(now.init, countStarts(data) - 1);
+    now.init = readWhole(now.init, countStarts(data) - 1, 0);
     player.setRange(data.times.length - 1, now.time);
-    controls.replaceChildren(...makeSweep(entries, entry(), (run) => { now.run = run; load(); }),
+    replaceContent(controls, ...makeSweep(entries, entry(), (run) => { now.run = run; load(); }),
       labelled("Initialisation", makeSelect(Array.from({ length: countStarts(data) }, (_, init) => [String(init), String(init)]), String(now.init), (init) => { now.init = Number(init); update(); })));
     phase.replaceChildren(drawPhase(entries, now.run));
     update();
@@ -115,7 +115,7 @@ function showSource(data, source, init, time) {
   const map = showField(rows.flat(), rows.length, sites, palettes.signed, `${source.name}: weights of every site (across) at every time (down)`);
   map.className = "map";
   const chart = drawChart({ title, series: [{ points: now.map((value, site) => [site, value]), hue: "--one" }], x: { label: "site" }, y: { label: "weight", from: Math.min(0, -largest / 4, ...now), to: largest }, width: 330, height: 190 });
-  chart.append(map, el("p", { class: "small soft" }, "All times: site across, time down."));
+  chart.append(map, el("p", { class: "small soft" }, "All times: site across, time down; blue is negative, orange positive."));
   return chart;
 }
 

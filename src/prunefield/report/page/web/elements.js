@@ -63,6 +63,14 @@ function makeFold(title, make, attributes = {}) {
   return fold;
 }
 
+/** Replaces what is in an element; the keyboard stays at the control that takes the place of the one it was at. */
+function replaceContent(node, ...content) {
+  const list = () => [...node.querySelectorAll("button, select, input")];
+  const place = list().indexOf(document.activeElement);
+  node.replaceChildren(...content);
+  list()[place]?.focus({ preventScroll: true });
+}
+
 /** A command to copy. */
 function showCommand(command) {
   const button = el("button", { type: "button", class: "quiet", click: copy }, "Copy");

@@ -13,8 +13,8 @@ function showFields(query) {
   if (!runs.length) return [...head, missingRuns("imp", finished, problems, "prunefield reproduce redman2025/fig4 --scale smoke")];
   const now = {
     run: runs.some(({ run }) => run === query.run) ? query.run : runs[0].run,
-    layer: Number(query.layer ?? 0), show: query.show ?? "mask", round: query.round === undefined ? null : Number(query.round),
-    method: query.method in METHODS ? query.method : "imp", unit: query.unit === undefined ? null : Number(query.unit),
+    layer: query.layer, show: query.show === "weights" ? "weights" : "mask", round: query.round,
+    method: Object.hasOwn(METHODS, query.method) ? query.method : "imp", unit: query.unit === undefined ? null : Number(query.unit),
   };
   const stage = el("div", { class: "stage", "aria-busy": "true" });
   const detail = el("section", { class: "detail", "aria-live": "polite" });
@@ -23,8 +23,8 @@ function showFields(query) {
   let data = null;
   async function load() {
     data = await readIsland(`fields/${now.run}`);
-    now.layer = Math.min(now.layer, data.layers.length - 1);
-    now.round = Math.min(now.round ?? data.rounds, data.rounds);
+    now.layer = readWhole(now.layer, data.layers.length - 1, 0);
+    now.round = readWhole(now.round, data.rounds, data.rounds);
     layers.replaceChildren(labelled("Layer", makeSelect(data.layers.map(({ of, shape }, place) => [String(place), `${place + 1}: ${of} units, ${place ? `fed by ${shape[1] * shape[2]} units` : `fed by ${shape.join("×")} inputs`}`]),
       String(now.layer), (value) => { now.layer = Number(value); now.unit = null; update(); })));
     player.setRange(data.rounds, now.round);
@@ -39,7 +39,7 @@ function showFields(query) {
     player.say(`round ${now.round} of ${data.rounds}: ${showNumber(100 * layer.density[now.round])}% of the weights kept${accuracy === null || accuracy === undefined ? "" : `, accuracy ${showNumber(100 * accuracy)}%`}`);
     stage.replaceChildren(...Object.keys(METHODS).map((method) => showUnits(layer, method, now, choose)));
     stage.removeAttribute("aria-busy");
-    detail.replaceChildren(...showUnit(data, now, place, choose));
+    replaceContent(detail, ...showUnit(data, now, place, choose));
   }
   function choose(method, unit) {
     Object.assign(now, { method, unit });
@@ -53,7 +53,7 @@ function showFields(query) {
       layers,
       el("div", { class: "control" }, el("span", { class: "label" }, "Show"), makeChoice("Show", [["mask", "masks"], ["weights", "weights"]], now.show, (show) => { now.show = show; update(); }))),
     player.node, stage, detail,
-    el("p", { class: "soft small" }, `${count(runs.length, "run")} of ${finished} in the store; units are the most connected ones of the last round of IMP.`), listProblems(problems)];
+    el("p", { class: "soft small" }, `${count(runs.length, "run")} of ${finished} in the store${runs.length + Object.keys(problems).length < finished ? " (without those of a single step, and as many as there is room for)" : ""}; units are the most connected ones of the last round of IMP.`), listProblems(problems)];
   load();
   return Object.assign(view, { leave: () => { player.stop(); window.removeEventListener("themechange", redraw); } });
 }

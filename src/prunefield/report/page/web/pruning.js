@@ -29,13 +29,13 @@ function showDensities(runs, query) {
     const densities = [...new Set(mine.map(({ density }) => density))].sort((a, b) => a - b);
     if (!densities.includes(now.density)) [now.density] = densities;
     changeQuery({ net: now.net, density: now.density });
-    controls.replaceChildren(
+    replaceContent(controls,
       labelled("Network and data", makeSelect(nets.map((net) => [net, net]), now.net, (net) => { Object.assign(now, { net, off: null }); update(); })),
       labelled("Density", makeSelect(densities.map((density) => [String(density), showNumber(density)]), String(now.density), (density) => { now.density = Number(density); update(); })));
     const groups = groupRuns(mine.filter(({ density }) => density === now.density));
     const methods = [...new Set(groups.map(({ method }) => method))].sort();
     now.off ??= new Set(methods.length > HUES.length ? methods.filter((method) => method.includes(",")) : []); // more than colours
-    checks.replaceChildren(el("fieldset", { class: "checks" }, el("legend", {}, "Scores"), methods.map((method) =>
+    replaceContent(checks, el("fieldset", { class: "checks" }, el("legend", {}, "Scores"), methods.map((method) =>
       el("label", {}, el("input", { type: "checkbox", checked: !now.off.has(method), change: (event) => { now.off[event.target.checked ? "delete" : "add"](method); update(); } }), method))));
     const shown = groups.filter(({ method }) => !now.off.has(method));
     charts.replaceChildren(drawLayers(shown, methods.filter((method) => !now.off.has(method))), showAccuracies(shown));
@@ -66,9 +66,9 @@ function showSampling(sampled) {
 }
 
 function drawLayers(groups, methods) {
-  const series = groups.map(({ method, sampled, layers }) => ({ name: `${method}, ${showSampling(sampled)}`, hue: HUES[methods.indexOf(method) % HUES.length], dash: sampled !== "never", dots: true,
+  const series = groups.map(({ method, sampled, layers }) => ({ name: `${method}, ${showSampling(sampled)}`, hue: HUES[methods.indexOf(method) % HUES.length], dash: { never: false, last: true }[sampled] ?? "dotted", dots: true,
     points: layers.map((density, layer) => [layer + 1, density]) }));
-  const figure = drawChart({ title: "Density of each layer: thresholds solid, sampled masks dashed", series, x: { label: "layer, from the inputs to the classes", whole: true }, y: { label: "density", log: true, to: 1 }, width: 760, height: 320 });
+  const figure = drawChart({ title: "Density of each layer: thresholds solid, sampled masks dashed, sampled every time dotted", series, x: { label: "layer, from the inputs to the classes", whole: true }, y: { label: "density", log: true, to: 1 }, width: 760, height: 320 });
   figure.classList.add("wide");
   return figure;
 }
@@ -81,17 +81,17 @@ function showAccuracies(groups) {
 
 /** Two masks: how many weights they share, in all and in each layer, against what chance would give. */
 function showOverlaps(overlaps, query) {
-  const now = { set: Number(query.set ?? 0) in overlaps ? Number(query.set ?? 0) : 0, a: Number(query.a ?? 0), b: Number(query.b ?? 1) };
+  const now = { set: Number(query.set ?? 0) in overlaps ? Number(query.set ?? 0) : 0, a: query.a, b: query.b };
   const controls = el("div", { class: "controls" });
   const result = el("div", { class: "panels" });
   function update() {
     const { net, density, masks, layers, shared, sizes } = overlaps[now.set];
-    now.a = Math.min(now.a, masks.length - 1);
-    now.b = Math.min(now.b, masks.length - 1);
+    now.a = readWhole(now.a, masks.length - 1, 0);
+    now.b = readWhole(now.b, masks.length - 1, masks.length - 1 && 1);
     changeQuery({ set: now.set || "", a: now.a, b: now.b });
     const options = masks.map((name, mask) => [String(mask), name]);
     const read = (first, second, layer) => shared[(first * masks.length + second) * layers.length + layer];
-    controls.replaceChildren(
+    replaceContent(controls,
       labelled("Network", makeSelect(overlaps.map((one, set) => [String(set), `${one.net}, density ${showNumber(one.density)}`]), String(now.set), (set) => { now.set = Number(set); update(); })),
       labelled("One mask", makeSelect(options, String(now.a), (mask) => { now.a = Number(mask); update(); })),
       labelled("Another mask", makeSelect(options, String(now.b), (mask) => { now.b = Number(mask); update(); })));
@@ -116,7 +116,8 @@ const BOUNDS = { exact: ["exact error", "--seven", false], printed: ["Theorem 4.
 /** Error against density, with the bounds; everything is proportional to 1/s. */
 function showBounds(bounds, query) {
   const dimensions = [...new Set(bounds.map(({ dimension }) => dimension))].sort((a, b) => a - b);
-  const now = { dimension: Number(query.d ?? dimensions[dimensions.length - 1]), tau: query.tau === undefined ? null : Number(query.tau) };
+  const asked = Number(query.d);
+  const now = { dimension: dimensions.includes(asked) ? asked : dimensions[dimensions.length - 1], tau: query.tau === undefined ? null : Number(query.tau) };
   const controls = el("div", { class: "controls" });
   const result = el("div", { class: "panels" });
   function update() {
@@ -124,7 +125,7 @@ function showBounds(bounds, query) {
     const taus = [...new Set(mine.map(({ tau }) => tau))].sort((a, b) => a - b);
     if (!taus.includes(now.tau)) now.tau = taus[Math.floor(taus.length / 2)];
     changeQuery({ d: now.dimension, tau: now.tau });
-    controls.replaceChildren(
+    replaceContent(controls,
       labelled("Number of weights d", makeSelect(dimensions.map((d) => [String(d), d.toLocaleString("en")]), String(now.dimension), (d) => { now.dimension = Number(d); update(); })),
       labelled("Distance τ of the trained weights", makeSelect(taus.map((tau) => [String(tau), showNumber(tau)]), String(now.tau), (tau) => { now.tau = Number(tau); update(); })));
     const found = mine.find(({ tau }) => tau === now.tau);

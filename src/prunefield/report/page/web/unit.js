@@ -18,7 +18,7 @@ function showUnit(data, now, place, choose) {
       el("p", { class: "soft small" }, `keeps ${kept.toLocaleString("en")} of ${inputs.toLocaleString("en")} inputs`)),
     el("div", { class: "panels" },
       panel("Mask", now.layer ? "inputs are hidden units in their order" : "summed over channels", showField(mask, rows, columns, palettes.size, `Mask of unit ${now.unit}`)),
-      panel("Kept weights at the rewind point", "negative in the first, positive in the second colour", showField(weights, rows, columns, (value) => palettes.signed(value / largest), `Weights of unit ${now.unit}`)),
+      panel("Kept weights at the rewind point", "blue is negative, orange positive", showField(weights, rows, columns, (value) => palettes.signed(value / largest), `Weights of unit ${now.unit}`)),
       now.layer ? null : showPairs(data, now, place, palettes),
       now.layer ? null : showBefore(data, now, place),
       now.layer ? null : showGabor(data, now, palettes),
