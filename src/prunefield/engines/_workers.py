@@ -69,8 +69,9 @@ def _inherited(work: Callable[[Any], Any]) -> Iterator[None]:
     """What a new process inherits: variables such as one thread for libraries, no Ctrl-C, and no main program.
 
     Ctrl-C reaches the whole group; the parent decides what ends, and a child that is still importing would print a
-    traceback. So the signal is blocked while the child is started: it is not lost, but reaches the parent afterwards.
-    The caller's script would run again in each process, so it is hidden unless `work` is defined in it.
+    traceback. So this thread blocks the signal while the child is started: it is not lost, but reaches the parent
+    afterwards, or at once through another thread. The caller's script would run again in each process, so it is hidden
+    unless `work` is defined in it.
     """
     main = sys.modules["__main__"]
     if is_importable(work):

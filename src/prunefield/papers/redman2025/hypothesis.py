@@ -93,8 +93,8 @@ class Hypothesis(NetItem):
         INTERVAL_CHOICE,
         f"'Maximally' means: IMP reaches {MOST} of the rise over random masks that the better greedy method reaches, "
         "in every seed, at the last round. Width: median σx of the most connected units, as in Fig. 3C.",
-        "The claim on the first round was added after greedy pruning had been seen to fall back later on: Sec. 1 says "
-        "that IMP maximises the statistics at each round, and only the first begins with the same weights.",
+        "The claim on the first round and its criterion were added after the numbers of that round had been seen: "
+        "Sec. 1 says that IMP maximises the statistics at each round, and only the first begins with the same weights.",
         "Since the laptop results, greedy pruning counts in (d) only where it raises the held-out kurtosis by at least "
         f"{RAISED} of IMP's rise (as to localisation, `greedy` alone), or shows that IMP's is not maximal. With the 50 "
         "images per class of tiny-imagenet at laptop scale it does not; until this was noticed, IMP was called maximal "
