@@ -26,10 +26,10 @@ from typing import get_args
 from prunefield.cli.verbs.reproduce import print_end
 from prunefield.core.errors import Error
 from prunefield.lab.store import Store
-from prunefield.papers import Item, Status
+from prunefield.papers import SCALES, Item, Status
 from prunefield.report.kept import read_kept_runs
 from prunefield.report.ledger import check_scale, find_items
-from prunefield.report.publishing import PublishedItem, find_published, judge_kept, publish
+from prunefield.report.publishing import PublishedItem, find_published, judge_kept, list_published, publish
 from prunefield.report.reproduction import Reproduction, read_ledger
 
 ROOT = Path(__file__).parent.parent
@@ -95,15 +95,15 @@ def fill_tables(text: str) -> str:
         names, _, words = region[3].partition(" | ")
         items = find_items(names.split())
         kind, _, scale = (region[2] or "").strip().partition(" ")
-        found = {item.kind(): find_published(item, check_scale(scale) if scale else None) for item in items}
-        entries = [entry for entry in found.values() if entry]
+        found = {item.kind(): list_published(item, check_scale(scale) if scale else None) for item in items}
+        entries = [entry for those in found.values() for entry in those]
         if kind == "gallery":
             parts = [make_gallery(items, found)]
         elif kind == "numbers":
             parts = [list_numbers(item, words.split(", ")) for item in items if found[item.kind()]]
         elif kind == "counts":
-            parts = filter(None, (count_claims(entries + find_begun(items, entries)), list_missing(found)))
-        elif len(entries) == len(found):
+            parts = filter(None, (count_claims(items), list_missing(found)))
+        elif all(found.values()):
             parts = [list_claims(entries, words)]
         else:
             return region[0]
@@ -136,35 +136,29 @@ def list_numbers(item: Item, columns: list[str]) -> str:
     return write_table([tuple(map(escape, columns)), *(tuple(map(escape, row)) for row in cells.to_numpy())])
 
 
-def find_begun(items: list[Item], entries: list[PublishedItem]) -> list[PublishedItem]:
-    """What is published of items at larger scales than in `entries`, where some of their runs are missing."""
-    found = (find_published(item, scale) for item in items for scale in item.scales)
-    return [entry for entry in found if entry and entry.missing and entry not in entries]
-
-
-def count_claims(entries: list[PublishedItem]) -> str:
-    """One row per paper and scale: how many claims have which verdict."""
-    if not entries:
-        return ""
+def count_claims(items: list[Item]) -> str:
+    """One row per paper and scale: how many of the claims that are published at this scale have which verdict."""
     rows: list[tuple[str, ...]] = [("paper", "scale", "items", "claims", *VERDICTS)]
     groups: dict[tuple[str, str], list[PublishedItem]] = {}
-    for entry in entries:
-        groups.setdefault((entry.item.partition("/")[0], entry.scale), []).append(entry)
-    for (paper, scale), group in groups.items():
+    for scale in SCALES:
+        for item in items:
+            if scale in item.scales and (entry := find_published(item, scale)):
+                groups.setdefault((item.kind().partition("/")[0], scale), []).append(entry)
+    for (paper, scale), group in sorted(groups.items(), key=lambda one: one[0][0]):
         counts = Counter(claim.status for entry in group for claim in entry.claims)
         numbers = (counts.total(), *(counts[status] for status in VERDICTS))
         rows.append((f"`{paper}`", scale, f"{len(group)} of {len(find_items([paper]))}", *map(str, numbers)))
-    return write_table(rows)
+    return write_table(rows) if groups else ""
 
 
-def make_gallery(items: list[Item], found: Mapping[str, PublishedItem | None]) -> str:
+def make_gallery(items: list[Item], found: Mapping[str, list[PublishedItem]]) -> str:
     """One card per item: title, picture, verdicts with their claims, and the command that makes it."""
     cards = "\n".join(make_card(item, found[item.kind()]) for item in items)
     return f'<div class="gallery" markdown>\n\n{cards}\n</div>\n'
 
 
-def make_card(item: Item, entry: PublishedItem | None) -> str:
-    name, scale = item.kind(), entry.scale if entry else item.own_scale("laptop")
+def make_card(item: Item, entries: list[PublishedItem]) -> str:
+    name, scale = item.kind(), entries[0].scale if entries else item.own_scale("laptop")
     paper, _, short = name.partition("/")
     pictures = sorted(PICTURES.glob(f"{paper}-{short}-*.png"))
     shown = f"No picture yet: it is made from a store that has {name}."
@@ -173,27 +167,28 @@ def make_card(item: Item, entry: PublishedItem | None) -> str:
         shown = f"[![{escape(f'{name}: {item.title}')}]({file})]({file})"
     made = f"picture: {pictures[0].stem.rpartition('-')[2]} scale; " if pictures else ""
     verdicts = f"<p>Not published yet; it has {len(item.claims)} claims.</p>"
-    if entry:
-        counts = Counter(claim.status for claim in entry.claims)
+    if entries:
+        claims = [claim for entry in entries for claim in entry.claims]
+        counts = Counter(claim.status for claim in claims)
         summary = ", ".join(f"{counts[status]} {status}" for status in VERDICTS if counts[status])
         lines = [
             f"<li>{html.escape(f'{claim.text} ({claim.where})', quote=False)}: <b>{claim.status}</b></li>\n"
-            for claim in entry.claims
+            for claim in claims
         ]
         verdicts = f"<details><summary>{summary}</summary><ul>\n{''.join(lines)}</ul></details>"
     return (
         f"<div markdown>\n\n**[{name}](papers/{paper}.md)**: {escape(item.title)}\n\n{shown}\n\n{verdicts}\n\n"
-        f"{made}verdicts: {scale + ' scale' if entry else 'none'}\n\n"
+        f"{made}verdicts: {' and '.join(entry.scale for entry in entries) + ' scale' if entries else 'none'}\n\n"
         f"`prunefield reproduce {name} --scale {scale}`\n\n</div>\n"
     )
 
 
-def list_missing(found: Mapping[str, PublishedItem | None]) -> str:
+def list_missing(found: Mapping[str, list[PublishedItem]]) -> str:
     """A sentence on the items that are not published, if there are any."""
     parts = []
     for paper in dict.fromkeys(name.partition("/")[0] for name in found):
         own = [name for name in found if name.startswith(f"{paper}/")]
-        missing = [name for name in own if found[name] is None]
+        missing = [name for name in own if not found[name]]
         if missing:
             names = "all items" if missing == own else ", ".join(name.partition("/")[2] for name in missing)
             parts.append(f"`{paper}` ({names})")

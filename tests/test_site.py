@@ -39,11 +39,11 @@ def test_the_gallery_has_all_items_with_their_pictures():
 def test_the_gallery_says_what_is_missing():
     script = run_path(str(DOCS / "results.py"))
     (item,) = script["find_items"](["lufkin2024/fig1"])
-    card = script["make_card"](item, None)
+    card = script["make_card"](item, [])
     assert "Not published yet" in card
     assert "`prunefield reproduce lufkin2024/fig1 --scale laptop`" in card
     script["make_card"].__globals__["PICTURES"] = DOCS / "nowhere"
-    assert "No picture yet" in script["make_card"](item, script["find_published"](item))
+    assert "No picture yet" in script["make_card"](item, script["list_published"](item))
 
 
 def test_pictures_are_small():

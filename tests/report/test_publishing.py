@@ -10,7 +10,15 @@ from prunefield.lab.execution import obtain, order_runs
 from prunefield.papers import SCALES
 from prunefield.report import publishing
 from prunefield.report.ledger import Finding, find_items, read_finding
-from prunefield.report.publishing import compare_published, find_published, locate_published, publish, read_published
+from prunefield.report.publishing import (
+    compare_published,
+    find_published,
+    list_published,
+    locate_published,
+    publish,
+    read_published,
+)
+from prunefield.report.reproduction import read_published_ledger
 
 NAMES = ["bar2023/lemmaB.1", "bar2023/lemmaB.2"]
 PAPERS = sorted({name.partition("/")[0] for name in modules("papers")})
@@ -112,6 +120,19 @@ def test_what_lacks_runs_does_not_stand_for_what_is_complete(monkeypatch, missin
     monkeypatch.setattr(publishing, "read_published", lambda _, scale: found.get(scale, {}))
     assert find_published(item).scale == expected
     assert find_published(item, "night").missing == missing["night"]
+
+
+def test_a_claim_that_only_a_smaller_scale_has_is_listed(monkeypatch):
+    (item,) = find_items(["redman2025/fig4"])
+    small = read_published("redman2025", "laptop")[item.kind()]
+    claims = [claim for claim in small.claims if "(images)" not in claim.text]
+    large = small.model_copy(update={"scale": "night", "claims": tuple(claims)})
+    found = {"laptop": {item.kind(): small}, "night": {item.kind(): large}}
+    monkeypatch.setattr(publishing, "read_published", lambda _, scale: found.get(scale, {}))
+    listed = {entry.scale: entry.claims for entry in list_published(item)}
+    assert listed == {"night": large.claims, "laptop": tuple(c for c in small.claims if "(images)" in c.text)}
+    assert [entry.claims for entry in list_published(item, "laptop")] == [small.claims]
+    assert len(read_published_ledger([item.kind()]).claims) == len(small.claims)
 
 
 def test_an_item_that_lacks_runs_replaces_nothing_that_had_more(file, smoke, store, monkeypatch):

@@ -133,6 +133,19 @@ def find_published(item: Item, scale: Scale | None = None) -> PublishedItem | No
     return min(filter(None, found), key=lambda entry: entry.missing > 0, default=None)
 
 
+def list_published(item: Item, scale: Scale | None = None) -> list[PublishedItem]:
+    """What is published of an item: the entry of `find_published`, then those of its other scales, the largest first,
+    with the claims that no entry before has, such as those on data that only laptop scale has; or one scale alone.
+    """
+    found, seen, entries = find_published(item, scale), set[str](), list[PublishedItem]()
+    others = [] if scale else [find_published(item, other) for other in reversed(item.scales)]
+    for entry in filter(None, [found, *others]):
+        if new := tuple(claim for claim in entry.claims if claim.text not in seen):
+            entries.append(entry.model_copy(update={"claims": new}))
+            seen |= {claim.text for claim in new}
+    return entries
+
+
 def compare_published(finding: Finding) -> Literal["same", "differs", "kept"] | None:
     """Whether a finding has the published digest; `kept` if it is made of published values alone.
 

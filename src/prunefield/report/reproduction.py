@@ -24,7 +24,7 @@ from prunefield.papers import Item, Scale
 from prunefield.report.item_files import write_item_files
 from prunefield.report.kept import list_unkept
 from prunefield.report.ledger import Finding, check_scale, explain_null, find_items, read_finding
-from prunefield.report.publishing import compare_published, find_published, find_with_kept
+from prunefield.report.publishing import compare_published, find_with_kept, list_published
 from prunefield.report.screen import count_verdicts, show_ledger
 from prunefield.runs import Run
 
@@ -155,10 +155,14 @@ def read_ledger(
 
 
 def read_published_ledger(names: str | Iterable[str] | None = None, scale: str | None = None) -> Reproduction:
-    """What is shipped with prunefield about items, at one scale or at the largest that is published."""
+    """What is shipped with prunefield about items, at one scale or each claim at the largest that has it."""
     wanted = None if scale is None else check_scale(scale)
-    found = {item.kind(): find_published(item, wanted) for item in find_items(_list_names(names))}
-    return Reproduction(None, {name: entry.as_json() if entry else {} for name, entry in found.items()})
+    found = {item.kind(): list_published(item, wanted) for item in find_items(_list_names(names))}
+    entries = {name: [entry.as_json() for entry in those] for name, those in found.items()}
+    claims = {name: [claim for entry in those for claim in entry["claims"]] for name, those in entries.items()}
+    return Reproduction(
+        None, {name: those[0] | {"claims": claims[name]} if those else {} for name, those in entries.items()}
+    )
 
 
 def reproduce(

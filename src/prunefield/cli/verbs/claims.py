@@ -21,7 +21,10 @@ FEW = 3  # items without a result that have a line each
 
 def add_options(parser: ArgumentParser) -> None:
     add_items(parser)
-    parser.add_argument("--scale", help="smoke, laptop, night or paper [default: the largest that was computed]")
+    parser.add_argument(
+        "--scale",
+        help="smoke, laptop, night or paper [default: the largest that has the item, with --published the claim]",
+    )
     parser.add_argument("--published", action="store_true", help="show the published results, not those of the store")
     parser.add_argument("--strict", action="store_true", help="exit with status 1 if a claim is not reproduced")
     add_store(parser)
