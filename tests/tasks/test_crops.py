@@ -108,6 +108,31 @@ def test_limit_leaves_the_first_images():
     assert set(few.sample(50, generator=seed(0)).y.tolist()) == {0, 1, 2}
 
 
+@pytest.mark.parametrize("name", [TINY, "tiny-imagenet,side=32"])
+def test_some_classes_are_the_first_ones_with_their_own_images(name):
+    whole, some = Task.parse(name), Task.parse(f"{name},categories=3")
+    assert (some.classes, whole.id) == (3, Task.parse(f"{name},categories=200").id)
+    assert all(map(torch.equal, some.levels, whole.levels))
+    for training in (True, False):
+        labels = whole.labels(training=training)
+        places = (labels < 3).nonzero().squeeze(1)
+        assert torch.equal(some.labels(training=training), labels[places])
+        rows = torch.arange(len(places))
+        assert torch.equal(some.take(rows, training=training), whole.take(places, training=training))
+    for batch in (some.sample(50, generator=seed(0)), some.held_out(5, generator=seed(0))):
+        assert set(batch.y.tolist()) <= {0, 1, 2}
+    assert len(Task.parse(f"{name},categories=3,limit=5").labels(training=True)) == 5
+
+
+def test_crops_of_some_classes_are_of_their_images(stripes):
+    some = Task.parse(f"{TINY},categories=2")
+    assert len(list(draw_classes(some, 2, generator=seed(0)))) == 2
+    assert torch.equal(
+        some._crop(torch.tensor([1]), "train", seed(0)),
+        stripes._crop((stripes.labels(training=True) < 2).nonzero()[1], "train", seed(0)),
+    )
+
+
 def test_balanced_crops_are_sorted_by_class_and_drawn_class_by_class():
     task = Task.parse(TINY)
     batch = draw_balanced(task, 7, generator=seed(0))  # more than the four images of a class

@@ -59,7 +59,7 @@ class Images(Finite):
         return -mean / deviation, (255 - mean) / deviation
 
     def labels(self, *, training: bool) -> Tensor:
-        found = _read_labels(self._shelf, "train" if training else "test")
+        found = read_labels(self._shelf, "train" if training else "test")
         return self.cut_to_limit(found) if training else found
 
     def take(self, rows: Tensor, *, training: bool) -> Tensor:
@@ -99,7 +99,7 @@ class Published(Images):
             name = self.kind()
             raise UsageError(f"{name} is not in {folder}; fetch it: prunefield data get {name}")
         found = open_shelf(folder)
-        if found.about["shape"] != list(self.form.shape) or found.about["classes"] != self.classes:
+        if found.about["shape"] != list(self.form.shape) or found.about["classes"] != self.form.classes:
             raise UsageError(f"{folder} is not {self.kind()}: it contains {found.about['shape']} images")
         return found
 
@@ -197,6 +197,6 @@ def make_scale(
 
 
 @lru_cache(maxsize=16)
-def _read_labels(files: shelf.Shelf, split: str) -> Tensor:
+def read_labels(files: shelf.Shelf, split: str) -> Tensor:
     """The labels as an int64 tensor."""
     return torch.from_numpy(files.labels[split]).long()

@@ -12,11 +12,12 @@ from prunefield.core.errors import UsageError
 from prunefield.data import shelf
 from prunefield.data.bundles import Bundle
 from prunefield.tasks._crops import BLOCK, Cropping
-from prunefield.tasks._images import Published
+from prunefield.tasks._images import Published, read_labels
 from prunefield.tasks._pictures import decode_image
 from prunefield.tasks._squares import Planes, cut_squares
 
 EDGE = 64  # pixels along an edge of the originals
+CLASSES = 200
 
 
 class TinyImagenet(Cropping, Published):
@@ -30,8 +31,15 @@ class TinyImagenet(Cropping, Published):
     """
 
     side: int = Field(default=EDGE, ge=1, le=EDGE, description="pixels along an edge; with crops 32 unless given")
+    categories: int = Field(
+        default=CLASSES,
+        ge=2,
+        le=CLASSES,
+        description="use only the first classes, this many of them; μ and s stay those of all",
+        exclude_if=lambda value: value == CLASSES,  # it came later: ids of runs without it stay as they are
+    )
 
-    form: ClassVar = shelf.Shape((3, EDGE, EDGE), 200)
+    form: ClassVar = shelf.Shape((3, EDGE, EDGE), CLASSES)
     counts: ClassVar = (100_000, 10_000)
     licence: ClassVar = "ImageNet terms: non-commercial research and education only"
     size: ClassVar = 248_100_043
@@ -57,6 +65,29 @@ class TinyImagenet(Cropping, Published):
     @property
     def shape(self) -> tuple[int, ...]:
         return (3, self.side, self.side)
+
+    @property
+    def classes(self) -> int:
+        return self.categories
+
+    def labels(self, *, training: bool) -> Tensor:
+        if self.categories == CLASSES:
+            return super().labels(training=training)
+        found = read_labels(self._shelf, "train" if training else "test")
+        found = found[found < self.categories]
+        return self.cut_to_limit(found) if training else found
+
+    def take(self, rows: Tensor, *, training: bool) -> Tensor:
+        return super().take(self._find_rows(rows, "train" if training else "test"), training=training)
+
+    def _crop(self, rows: Tensor, split: str, generator: torch.Generator) -> Tensor:
+        return super()._crop(self._find_rows(rows, split), split, generator)
+
+    def _find_rows(self, rows: Tensor, split: str) -> Tensor:
+        """The places in the converted files of the images at `rows` among those of the chosen classes."""
+        if self.categories == CLASSES:
+            return rows
+        return (read_labels(self._shelf, split) < self.categories).nonzero().squeeze(1)[rows]
 
     def _list_edges(self, rows: Tensor, split: str) -> Tensor:
         return torch.full((len(rows), 3), EDGE, dtype=torch.float64)

@@ -7,7 +7,9 @@ from typing import Any
 import pandas
 
 from prunefield.papers import Frame
+from prunefield.papers.redman2025._fates import CONTROLS, READING
 from prunefield.papers.redman2025._nets import DATA
+from prunefield.runs.cavity import SCORES
 
 Case = dict[str, Any]
 ROUNDS = 10
@@ -43,6 +45,23 @@ def trace_kurtosis(case: Case) -> float:
 def trace_curves(case: Case) -> Case:
     """Fig. 4: density, width and kurtosis."""
     return {"density": 0.7 ** case["round"], "width": trace_width(case), "kurtosis": trace_kurtosis(case)}
+
+
+def fill_scores(**axes: Iterable) -> Frame:
+    """Fig. 5: the next group is positive and later ones negative, group 3 near zero at n = 0; in the controls all are
+    slightly below zero.
+    """
+
+    def fill(case: Case) -> Case:
+        n, group, later = case["round"], case["group"], case["group"] - case["round"] - 1
+        score = 0.3 - 0.14 * later if n == 0 or later == 0 else -0.14 * later
+        share = {"survives": group > ROUNDS, "before": 0.7 ** (group - 1), "after": 0.7**group}
+        if case["by"] == "fate":
+            return share | dict.fromkeys(SCORES, score)
+        return share | dict.fromkeys(SCORES, -0.05) | {READING: -0.01}
+
+    table = fill_table(fill, by=CONTROLS, round=range(ROUNDS), group=range(1, ROUNDS + 2), **axes)
+    return table[table["group"] > table["round"]]
 
 
 def _vary(case: Case) -> float:

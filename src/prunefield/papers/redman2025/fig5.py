@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from prunefield.core.figures import letter_panels
 from prunefield.papers import Frame, Scale, Verdict, judge, numbers, replace_rows, rows
 from prunefield.papers._kit import GREY
-from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, SCORES, cavities, read_groups
+from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities, read_groups
 from prunefield.papers.redman2025._curves import METHOD_NAMES, correlate_ranks
 from prunefield.papers.redman2025._fates import (
     AGREEING,
@@ -25,7 +25,7 @@ from prunefield.papers.redman2025._fates import (
     share_signs,
     shuffled,
 )
-from prunefield.papers.redman2025._ideal import ROUNDS, Case, fill_table
+from prunefield.papers.redman2025._ideal import fill_scores
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, explain_band
 from prunefield.papers.redman2025._nets import DATA, SCALES, SHARED_CHOICES, claim_on_nets
 from prunefield.papers.redman2025._parts import NetItem
@@ -72,18 +72,7 @@ class Fig5(NetItem):
         return add_intervals(read_groups(results), (READING, "exact"), ("data", "by", "round", "group"))
 
     def ideal(self) -> Frame:
-        """The signs of Fig. 5, group 3 near zero at n = 0; in the controls all groups are slightly below zero."""
-
-        def fill(case: Case) -> Case:
-            n, group, later = case["round"], case["group"], case["group"] - case["round"] - 1
-            score = 0.3 - 0.14 * later if n == 0 or later == 0 else -0.14 * later
-            share = {"survives": group > ROUNDS, "before": 0.7 ** (group - 1), "after": 0.7**group}
-            if case["by"] == "fate":
-                return share | dict.fromkeys(SCORES, score)
-            return share | dict.fromkeys(SCORES, -0.05) | {READING: -0.01}
-
-        table = fill_table(fill, by=CONTROLS, round=range(ROUNDS), group=range(1, ROUNDS + 2))
-        return table[table["group"] > table["round"]]
+        return fill_scores()
 
     @claim_on_nets(
         "Before any pruning, weights that are pruned early have positive cavity scores and those pruned late have "
