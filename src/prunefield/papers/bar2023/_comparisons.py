@@ -59,10 +59,8 @@ class Comparison:
         squares = wide["deviation"].reindex(pair.index).pow(2) / PRINTED_SEEDS
         error, fourth = (part.sum(axis=1, skipna=False).to_numpy() for part in (squares, squares.pow(2)))
         first, second = (pair[column].to_numpy() for column in (self.control, self.treatment))
-        gaps, chance = (
-            gaps.assign(first=first, second=second, error=error**0.5, fourth=fourth),
-            gaps["data"].map(CHANCE),
-        )
+        gaps = gaps.assign(first=first, second=second, error=error**0.5, fourth=fourth)
+        chance = gaps["data"].map(CHANCE)
         return gaps[(gaps["first"] != chance) | (gaps["second"] != chance)].reset_index(drop=True)
 
     def judge_printed(self, table: Frame, family: str) -> Verdict:
