@@ -6,6 +6,7 @@ import json
 import pytest
 
 from prunefield.cli import main
+from prunefield.core.errors import StoreError
 from prunefield.core.names import modules
 from prunefield.lab.execution import obtain, order_runs
 from prunefield.lab.store import Store
@@ -51,12 +52,12 @@ def test_parts_from_two_stores_give_the_same_entry_as_one_store(item, smoke, tmp
         assert NAME not in read_published("bar2023", "smoke")
         store = Store(tmp_path / place)
         for run in part:
-            assert run in list_unkept(item, "smoke")
+            assert run in list_unkept([item], "smoke")[NAME]
             obtain(store, run)
         publish(store, [item], "smoke")
     parts = read_published("bar2023", "smoke")[NAME]
     assert parts.model_copy(update={"seconds": whole.seconds}) == whole
-    assert list_unkept(item, "smoke") == []
+    assert list_unkept([item], "smoke", Store(tmp_path / "two")) == {NAME: []}
 
 
 def test_items_are_judged_from_a_store_and_kept_values_together(item, smoke, tmp_path):
@@ -73,6 +74,32 @@ def test_items_are_judged_from_a_store_and_kept_values_together(item, smoke, tmp
     written = write_item((str(other.root), NAME, "smoke", True))
     assert [claim["status"] for claim in written["claims"]] == [row.verdict.status for row in whole.rows]
     assert write_item((str(other.root), NAME, "smoke", False)) == {}
+
+
+def test_what_measures_another_result_of_a_run_is_not_taken_from_kept_values(tmp_path, monkeypatch):
+    """Here the kept result of the first run, which the second one measures, is said to be another."""
+    monkeypatch.setattr(publishing, "locate_published", lambda paper, scale: tmp_path / f"{paper}-{scale}.json")
+    monkeypatch.setattr(kept, "locate_kept", lambda paper, scale: tmp_path / f"{paper}-{scale}.json.gz")
+    (item,) = find_items(["bar2023/fig2"])
+    first, second = order_runs(item.plan("smoke"))
+    whole, part = Store(tmp_path / "whole"), Store(tmp_path / "part")
+    obtain(whole, second)
+    publish(whole, [item], "smoke")
+    assert list_unkept([item], "smoke", whole) == {"bar2023/fig2": []}
+    runs = read_kept_runs("bar2023", "smoke")
+    changed = runs | {first.folder: runs[first.folder].model_copy(update={"digest": "0" * 64})}
+    kept.write_kept_runs("bar2023", "smoke", changed)
+    obtain(part, first)
+    assert list_unkept([item], "smoke") == {"bar2023/fig2": []}
+    assert second in list_unkept([item], "smoke", part)["bar2023/fig2"]
+    finding = read_with_kept(part, item, "smoke")
+    assert (finding.kept, finding.results[first].digest) == (2, "0" * 64)
+    with pytest.raises(StoreError, match=f"{second.folder} were published from other results than .*part has; .*fig2"):
+        publish(part, [item], "smoke")
+    obtain(part, second)
+    publish(part, [item], "smoke")
+    assert read_with_kept(part, item, "smoke").kept == 0
+    assert read_kept_runs("bar2023", "smoke")[first.folder].digest == part.folder(first).read().digest
 
 
 def test_the_page_shows_what_follows_from_kept_values(item, smoke, tmp_path, capsys):

@@ -122,3 +122,16 @@ def test_ica_that_does_not_come_to_rest_says_so():
 def test_ica_refuses_more_components_than_sites():
     with pytest.raises(UsageError, match=r"ica: components must be at most 12, .* \(got 13\)"):
         Run.parse({"kind": "ica", "task": {"kind": "ising", "size": 12}, "components": 13})
+
+
+def test_initial_weights_of_the_second_layer_may_differ_by_a_factor():
+    equal = Committee(task="ising", hidden=5, inits=2, second="learnt", init_scale=1e-12)
+    unequal = Committee(**{**dict(equal), "outer_ratio": 9.0})
+    factors = unequal.start().outer / equal.start().outer
+    expected = 9.0 ** torch.linspace(-0.5, 0.5, 5, dtype=torch.float64)
+    torch.testing.assert_close(factors.sort(1).values, expected.expand(2, 5))
+    assert not torch.equal(factors[0], factors[1])  # in random order
+    assert torch.equal(unequal.start().weights, equal.start().weights)
+    assert "outer_ratio" not in equal.settings()
+    with pytest.raises(UsageError, match="outer_ratio needs a trained second layer"):
+        Run.parse({"kind": "committee", "task": "ising", "outer_ratio": 2.0})

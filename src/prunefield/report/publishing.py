@@ -11,12 +11,20 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from prunefield.core.errors import StoreError
-from prunefield.core.files import make_folder, write_whole
+from prunefield.core.errors import StoreError, list_names
+from prunefield.core.files import make_folder, store_option, write_whole
 from prunefield.lab.execution import order_runs
 from prunefield.lab.store import Store
 from prunefield.papers import SCALES, Item, Scale, Status
-from prunefield.report.kept import VERSIONS, KeptRun, keep_runs, read_kept_runs, write_kept_runs
+from prunefield.report.kept import (
+    VERSIONS,
+    KeptRun,
+    find_digests,
+    find_stale,
+    keep_runs,
+    read_kept_runs,
+    write_kept_runs,
+)
 from prunefield.report.ledger import Finding, find_items, load_paper, read_finding
 from prunefield.runs import Result, Run
 
@@ -89,9 +97,19 @@ def publish(store: Store, chosen: Sequence[Item], scale: Scale) -> list[Path]:
     for paper in sorted({_paper_of(item.kind()) for item in chosen}):
         before, entries, known = read_published(paper, scale), [], find_items([paper])
         own = [item for item in known if scale in item.scales]  # the results of others are those of a smaller scale
-        lasting = {run.folder for item in own if item.from_values for run in order_runs(item.plan(scale))}
-        runs = {name: run for name, run in read_kept_runs(paper, scale).items() if name in lasting}
-        runs |= keep_runs(store, [item for item in own if item in chosen and item.from_values], scale)
+        lasting = order_runs(run for item in own if item.from_values for run in item.plan(scale))
+        names = {run.folder for run in lasting}
+        runs = {name: run for name, run in read_kept_runs(paper, scale).items() if name in names}
+        new = keep_runs(store, [item for item in own if item in chosen and item.from_values], scale)
+        if stale := find_stale(lasting, runs, {name: run.digest for name, run in new.items()}):
+            users = [
+                item.kind() for item in own if item.from_values and {run.folder for run in item.plan(scale)} & {*stale}
+            ]
+            raise StoreError(
+                f"{list_names(stale)} were published from other results than {store.root} has; compute them there, "
+                f"too: prunefield reproduce {' '.join(users)} --scale {scale} --unpublished{store_option(store.root)}"
+            )
+        runs |= new
         for item in own:
             entry, old = _make_entry(store, item, scale, runs) if item in chosen else None, before.get(item.kind())
             entries.append(old if entry is None or (old and entry.missing > old.missing) else entry)
@@ -183,14 +201,24 @@ def judge_kept(item: Item, scale: Scale, runs: Mapping[str, KeptRun]) -> Finding
 
 
 def read_with_kept(store: Store, item: Item, scale: Scale) -> Finding | None:
-    """The finding of an item from a store and kept values of runs that are not in it; None if runs are missing."""
+    """The finding of an item from a store and kept values of runs that are not in it; None if runs are missing.
+
+    Kept values of what measures another result than the store's are left out; if all runs are kept, they are preferred.
+    """
     kept = read_kept_runs(_paper_of(item.kind()), item.own_scale(scale)) if item.from_values else {}
+    plan = order_runs(item.plan(scale))
+    digests = find_digests(store, plan)
+    if stale := find_stale(plan, kept, digests):
+        if all(run.folder in kept for run in plan):
+            digests = {}
+        else:
+            kept = {name: run for name, run in kept.items() if name not in stale}
     found: dict[Run, Result | None] = {}
-    for run in order_runs(item.plan(scale)):
-        folder, shipped = store.folder(run), kept.get(run.folder)
-        found[run] = folder.read() if folder.is_done else shipped.as_result() if shipped else None
+    for run in plan:
+        shipped = kept.get(run.folder)
+        found[run] = store.folder(run).read() if run.folder in digests else shipped.as_result() if shipped else None
     finding = _judge(item, scale, found)
-    return finding and replace(finding, kept=sum(not store.folder(run).is_done for run in finding.results))
+    return finding and replace(finding, kept=sum(run.folder not in digests for run in finding.results))
 
 
 def find_with_kept(store: Store, item: Item, scale: Scale | None = None) -> Finding | None:
@@ -210,12 +238,14 @@ def find_with_kept(store: Store, item: Item, scale: Scale | None = None) -> Find
 
 def describe_makers(store: Store, finding: Finding) -> list[dict[str, Any]]:
     """What made each run of a finding, and in how many seconds: from the store, else from the kept values."""
-    folders = [store.folder(run) for run in finding.results]
-    if all(folder.is_done for folder in folders):
-        return [folder.table("made") for folder in folders]
-    kept = read_kept_runs(_paper_of(finding.name), finding.item.own_scale(finding.scale))
+    digests = find_digests(store, finding.results)
+    own = [digests.get(run.folder) == result.digest for run, result in finding.results.items()]
+    kept = {} if all(own) else read_kept_runs(_paper_of(finding.name), finding.item.own_scale(finding.scale))
     shipped = {name: {**run.versions, "seconds": run.seconds} for name, run in kept.items()}
-    return [folder.table("made") if folder.is_done else shipped[folder.name] for folder in folders]
+    return [
+        store.folder(run).table("made") if is_own else shipped[run.folder]
+        for run, is_own in zip(finding.results, own, strict=True)
+    ]
 
 
 def _judge(item: Item, scale: Scale, results: Mapping[Run, Result | None]) -> Finding | None:

@@ -1,6 +1,6 @@
 """Reproduction of items: execute their runs, check their claims, write their files, and show what was found."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -140,8 +140,9 @@ def plan_items(
     unpublished: bool = False,
 ) -> Plan:
     """What `reproduce` would execute, and the time that it takes."""
-    owners = find_owners(find_items(_list_names(names)), check_scale(scale), unpublished=unpublished)
-    return make_plan(owners, find_store(store), items=owners, device=device)
+    stored = find_store(store)
+    owners = find_owners(find_items(_list_names(names)), check_scale(scale), unpublished=unpublished, store=stored)
+    return make_plan(owners, stored, items=owners, device=device)
 
 
 def read_ledger(
@@ -191,7 +192,7 @@ def reproduce(
     if mapper.is_here:
         check_device(device)
     opened = open_store(store)
-    owners = find_owners(chosen, checked, unpublished=unpublished)
+    owners = find_owners(chosen, checked, unpublished=unpublished, store=opened)
     if pack is not None:
         take_runs(opened, pack, owners, report)
 
@@ -224,12 +225,17 @@ def reproduce(
     return Reproduction(opened, entries, failures, unpublished)
 
 
-def find_owners(chosen: Iterable[Item], scale: Scale, *, unpublished: bool = False) -> dict[Run, list[str]]:
-    """All runs of items, those included that others need, with the items that use them; or only those not kept."""
+def find_owners(
+    chosen: Sequence[Item], scale: Scale, *, unpublished: bool = False, store: Store | None = None
+) -> dict[Run, list[str]]:
+    """All runs of items, those included that others need, with the items that use them; or only those that are not
+    kept, which depends on what the store has.
+    """
+    plans = {item.kind(): order_runs(item.plan(scale)) for item in chosen}
     owners: dict[Run, list[str]] = {}
-    for item in chosen:
-        for run in list_unkept(item, scale) if unpublished else order_runs(item.plan(scale)):
-            owners.setdefault(run, []).append(item.kind())
+    for name, plan in (list_unkept(chosen, scale, store) if unpublished else plans).items():
+        for run in plan:
+            owners.setdefault(run, []).append(name)
     return owners
 
 

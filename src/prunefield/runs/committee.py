@@ -1,14 +1,15 @@
 """Two-layer networks trained online: soft committee machines, or with a trained second layer."""
 
+import math
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from prunefield.core import seeds
-from prunefield.core.errors import RunError
+from prunefield.core.errors import RunError, UsageError
 from prunefield.core.plugin import Nested
 from prunefield.measures.localisation import compute_ipr
 from prunefield.modules.glorot import draw_glorot
@@ -24,7 +25,8 @@ class Committee(Run):
     """Gradient descent on the mean of (ŷ−y)² for ŷ = (v·σ(Wx + b) + c)/K (lufkin2024, model M1, §4.4, Figs. 1, 6, 7).
 
     W has the Glorot distribution with variance init_scale·2/(N+K), b and c start at 0. The soft committee machine keeps
-    v = 1 and c = 0; a trained second layer starts at v = 1 plus Glorot noise of variance init_scale·2/(K+1). All
+    v = 1 and c = 0; a trained second layer starts at v = 1 plus Glorot noise of variance init_scale·2/(K+1), times
+    factors from 1/√outer_ratio to √outer_ratio, evenly spaced on a logarithmic scale and in random order. All
     `inits` networks see the same batches, whose examples may come in all translates and both signs (`symmetric`, as for
     `Neuron`). A record holds `weights` (inits, K, N) before its step, `ipr` (inits, K),
     `loss` (inits,) and, where they are trained, `bias` and `outer` (inits, K) and `offset` (inits,).
@@ -46,7 +48,7 @@ class Committee(Run):
     dtype: Literal["float64", "float32"] = Field(
         default="float64", description="floating-point precision of the dynamics"
     )
-    # These two came later: ids of runs without them stay as they are.
+    # These came later: ids of runs without them stay as they are.
     symmetric: bool = Field(
         default=False,
         description="extend each batch by all translates and both signs of every example",
@@ -58,6 +60,18 @@ class Committee(Run):
         description="number of the data stream; the initial weights depend on the seed alone",
         exclude_if=lambda value: not value,
     )
+    outer_ratio: float = Field(
+        default=1.0,
+        ge=1,
+        description="largest over smallest factor of the initial weights of a trained second layer",
+        exclude_if=lambda value: value == 1,
+    )
+
+    @model_validator(mode="after")
+    def _check_outer(self) -> "Committee":
+        if self.outer_ratio > 1 and self.second == "fixed":
+            raise UsageError("outer_ratio needs a trained second layer; set second = 'learnt'")
+        return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:
         data = state.generator(self.seed, *name_stream(self.stream))
@@ -87,6 +101,10 @@ class Committee(Run):
         outer = torch.ones(self.inits, hidden, dtype=torch.float64)
         if self.second == "learnt":
             outer += draw_glorot(self.inits, hidden, 1, scale=self.init_scale, generator=generator)
+        if self.outer_ratio > 1:
+            reach = math.log(self.outer_ratio) / 2
+            order = torch.rand(self.inits, hidden, generator=generator).argsort(1)
+            outer *= torch.linspace(-reach, reach, hidden, dtype=torch.float64).exp()[order]
         parts = (weights.view(self.inits, hidden, size), torch.zeros_like(outer), outer, torch.zeros(self.inits))
         return Nets(*(part.to(dtype) for part in parts))
 

@@ -133,12 +133,15 @@ class Rewinding(Item):
         for (*scores, last), point in zip(lines, (START, USUAL), strict=True):
             part = rows(table, point=point)
             draw_rounds(scores, part[part["by"].notna()].astype({"group": int}), f"rewound to {point}")
+            low, high = (
+                pick(getattr(axes.dataLim, side) for axes in scores) for pick, side in ((min, "y0"), (max, "y1"))
+            )
             for axes in scores:
-                axes.sharey(scores[0])
                 axes.axhline(0, color=GREY, linewidth=0.6)
+                axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
             for method in METHODS:
                 values = curve(part, method, "kurtosis")
                 draw_mean(last, values.index.to_list(), values, COLOURS[method], LABELS[method], markersize=3)
             last.set(xlabel="after n rounds", ylabel="kurtosis")
-            last.legend()
+            last.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, handlelength=1, columnspacing=1)
         figure.legend(*lines[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=4)
