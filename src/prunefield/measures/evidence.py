@@ -33,21 +33,26 @@ class Evidence(NamedTuple):
 
 
 def weigh_pairs(gaps: Sequence[float], *, margin: float) -> Evidence:
-    """Two-sided paired t-test of d̄ = 0, and TOST: the larger p-value of d̄ ≤ −margin and d̄ ≥ margin, one-sided each.
+    """Two-sided paired t-test of d̄ = 0, and TOST: the larger p-value of d̄ ≤ −margin and d̄ ≥ margin, one-sided each."""
+    found, n = compare_pairs([0.0] * len(gaps), gaps), len(gaps)
+    error = math.sqrt(sum((gap - found.mean) ** 2 for gap in gaps) / (n - 1) / n)
+    return weigh_mean(found, error, n - 1, margin=margin)
 
-    Equal differences have no error: then both are certain, p = 0 or 1.
+
+def weigh_mean(found: Difference, error: float, freedom: float, *, margin: float) -> Evidence:
+    """The same tests of a mean difference with a known standard error and its degrees of freedom.
+
+    Without an error both are certain, p = 0 or 1.
     """
     from scipy import stats
 
     if margin <= 0:
         raise UsageError(f"margin must be above 0, not {margin}")
-    found, n = compare_pairs([0.0] * len(gaps), gaps), len(gaps)
-    mean = sum(gaps) / n
-    error = math.sqrt(sum((gap - mean) ** 2 for gap in gaps) / (n - 1) / n)
+    size = abs(found.mean)
     if error == 0:
-        return Evidence(found, 0.0 if mean else 1.0, 0.0 if abs(mean) < margin else 1.0, margin)
-    different = 2 * float(stats.t.sf(abs(mean) / error, n - 1))
-    return Evidence(found, different, float(stats.t.sf((margin - abs(mean)) / error, n - 1)), margin)
+        return Evidence(found, 0.0 if size else 1.0, 0.0 if size < margin else 1.0, margin)
+    different = 2 * float(stats.t.sf(size / error, freedom))
+    return Evidence(found, different, float(stats.t.sf((margin - size) / error, freedom)), margin)
 
 
 def adjust_p_values(values: Sequence[float]) -> list[float]:

@@ -4,6 +4,8 @@ from math import nan
 from typing import NamedTuple
 
 DENSITIES, SEEDS = (0.1, 0.05, 0.02), 3
+CHANCE = {"CIFAR-10": 10.0, "CIFAR-100": 1.0}
+STEPS = 160 * 391  # epochs of 50,000 images in batches of 128
 GRID = [(data, net) for data in ("CIFAR-10", "CIFAR-100") for net in ("VGG-19", "ResNet-20")]
 
 # In the order of GRID, three densities each.
@@ -61,19 +63,20 @@ class Printed(NamedTuple):
     column: str
     accuracy: float
     deviation: float  # over three seeds; NaN where none is printed
+    steps: float  # of training; NaN where they are not printed
 
 
 def cells(columns: tuple[str, ...], *, tiny: bool = False) -> list[Printed]:
     """The printed cells of those columns that are printed.
 
-    >>> cells(("SynFlow", "Dense"))[3]
-    Printed(data='CIFAR-10', net='ResNet-20', density=0.1, column='SynFlow', accuracy=86.55, deviation=0.18)
+    >>> cells(("SynFlow", "Dense"))[3][1:]
+    ('ResNet-20', 0.1, 'SynFlow', 86.55, 0.18, 62560)
     """
     grid = [("Tiny ImageNet", "ResNet-18"), ("Tiny ImageNet", "WideResNet-18")] if tiny else GRID
     places = [(data, net, density) for data, net in grid for density in DENSITIES]
     table = TINY if tiny else ACCURACIES
     return [
-        Printed(*place, column, value, deviation)
+        Printed(*place, column, value, deviation, nan if tiny else STEPS)
         for column in columns
         if column in table
         for place, value, deviation in zip(places, table[column], _read_deviations(column, tiny), strict=True)
