@@ -76,30 +76,69 @@ def test_items_are_judged_from_a_store_and_kept_values_together(item, smoke, tmp
     assert write_item((str(other.root), NAME, "smoke", False)) == {}
 
 
-def test_what_measures_another_result_of_a_run_is_not_taken_from_kept_values(tmp_path, monkeypatch):
-    """Here the kept result of the first run, which the second one measures, is said to be another."""
+@pytest.fixture
+def pair(tmp_path, monkeypatch):
+    """An item of two runs, the second of which measures the first, published from a store; both runs and the store."""
     monkeypatch.setattr(publishing, "locate_published", lambda paper, scale: tmp_path / f"{paper}-{scale}.json")
     monkeypatch.setattr(kept, "locate_kept", lambda paper, scale: tmp_path / f"{paper}-{scale}.json.gz")
     (item,) = find_items(["bar2023/fig2"])
     first, second = order_runs(item.plan("smoke"))
-    whole, part = Store(tmp_path / "whole"), Store(tmp_path / "part")
+    whole = Store(tmp_path / "whole")
     obtain(whole, second)
     publish(whole, [item], "smoke")
-    assert list_unkept([item], "smoke", whole) == {"bar2023/fig2": []}
+    return item, first, second, whole
+
+
+def change_kept(run):
+    """The kept result of a run is said to be another."""
     runs = read_kept_runs("bar2023", "smoke")
-    changed = runs | {first.folder: runs[first.folder].model_copy(update={"digest": "0" * 64})}
-    kept.write_kept_runs("bar2023", "smoke", changed)
+    kept.write_kept_runs("bar2023", "smoke", runs | {run.folder: runs[run.folder].model_copy(update={"digest": "0"})})
+
+
+def test_what_measures_another_result_of_a_run_is_not_taken_from_kept_values(pair, tmp_path):
+    item, first, second, whole = pair
+    name, part = item.kind(), Store(tmp_path / "part")
     obtain(part, first)
-    assert list_unkept([item], "smoke") == {"bar2023/fig2": []}
-    assert second in list_unkept([item], "smoke", part)["bar2023/fig2"]
+    assert list_unkept([item], "smoke", whole) == list_unkept([item], "smoke", part) == {name: []}
+    change_kept(first)
+    assert list_unkept([item], "smoke") == {name: []}
+    assert list_unkept([item], "smoke", part) == {name: [second]}
     finding = read_with_kept(part, item, "smoke")
-    assert (finding.kept, finding.results[first].digest) == (2, "0" * 64)
-    with pytest.raises(StoreError, match=f"{second.folder} were published from other results than .*part has; .*fig2"):
+    assert (finding.kept, finding.results[first].digest) == (2, "0")
+    assert {one["seconds"] for one in describe_makers(part, finding)} == {
+        run.seconds for run in read_kept_runs("bar2023", "smoke").values()
+    }
+    with pytest.raises(
+        StoreError, match=rf"{second.folder}: published .* than .*part has; .* reproduce {name} --scale"
+    ):
         publish(part, [item], "smoke")
     obtain(part, second)
     publish(part, [item], "smoke")
     assert read_with_kept(part, item, "smoke").kept == 0
     assert read_kept_runs("bar2023", "smoke")[first.folder].digest == part.folder(first).read().digest
+
+
+def test_another_result_does_not_go_with_the_kept_values_of_what_it_measures(pair):
+    _, first, second, _ = pair
+    runs = read_kept_runs("bar2023", "smoke")
+    assert kept.find_stale([first, second], runs, {second.folder: "0"}) == [first.folder]
+    assert kept.find_stale([first, second], runs, {first.folder: "0", second.folder: "0"}) == []
+    assert kept.find_stale([first, second], runs, {second.folder: runs[second.folder].digest}) == []
+    only = {second.folder: runs[second.folder]}  # of a run that is not kept, so the store may have any result
+    assert kept.find_stale([first, second], only, {first.folder: "0"}) == [second.folder]
+
+
+def test_items_that_share_a_run_are_published_together(pair, monkeypatch):
+    item, first, _, whole = pair
+    (other,) = find_items(["bar2023/fig1"])
+    monkeypatch.setattr(type(other), "runs", lambda self, scale: [first])
+    assert list_unkept([other, item], "smoke", whole)[item.kind()] == []
+    monkeypatch.setattr(type(other), "from_values", False)
+    assert list_unkept([other, item], "smoke", whole)[item.kind()] == []  # the store has the published result
+    monkeypatch.setattr(type(other), "from_values", True)
+    change_kept(first)
+    with pytest.raises(StoreError, match=f"then publish together: {other.kind()} {item.kind()}$"):
+        publish(whole, [item], "smoke")
 
 
 def test_the_page_shows_what_follows_from_kept_values(item, smoke, tmp_path, capsys):

@@ -133,5 +133,6 @@ def test_initial_weights_of_the_second_layer_may_differ_by_a_factor():
     assert not torch.equal(factors[0], factors[1])  # in random order
     assert torch.equal(unequal.start().weights, equal.start().weights)
     assert "outer_ratio" not in equal.settings()
-    with pytest.raises(UsageError, match="outer_ratio needs a trained second layer"):
-        Run.parse({"kind": "committee", "task": "ising", "outer_ratio": 2.0})
+    for settings in ({}, {"second": "learnt", "hidden": 1}):
+        with pytest.raises(UsageError, match="outer_ratio needs a trained second layer of two or more units"):
+            Run.parse({"kind": "committee", "task": "ising", "outer_ratio": 2.0, **settings})

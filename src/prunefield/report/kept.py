@@ -94,44 +94,40 @@ def find_digests(store: Store, runs: Iterable[Run]) -> dict[str, str]:
 
 
 def find_stale(runs: Iterable[Run], kept: Mapping[str, KeptRun], digests: Mapping[str, str]) -> list[str]:
-    """The runs whose kept values were made from another result of a run than the one that a store has, by name.
+    """The runs whose kept values do not go with the results that a store has of other runs, by name.
 
     Results differ between kinds of processors, and what measures one result says nothing about another. `runs` come
     with those that they need, dependencies first; `digests` are those of the results in the store, by name.
     """
-    changed, stale = set[str](), list[str]()
+    changed, stale = set[str](), dict[str, None]()
     for run in runs:
         name, old, new = run.folder, kept.get(run.folder), digests.get(run.folder)
-        if old is None:
-            continue
-        if new is None and needs_some(run, changed):
-            stale.append(name)
-        if name in stale or (new is not None and old.digest != new):
+        needs = [need.folder for need in run.needs()]
+        if new is None and changed.intersection(needs):
             changed.add(name)
-    return stale
+            stale |= dict.fromkeys([name] if old else [])
+        elif new is not None and (old is None or old.digest != new):
+            changed.add(name)
+            stale |= dict.fromkeys(need for need in needs if need in kept and need not in digests)
+    return list(stale)
 
 
 def list_unkept(items: Iterable[Item], scale: Scale, store: Store | None = None) -> dict[str, list[Run]]:
     """The runs of each item that have to be computed although others are kept, with those that they need.
 
-    What is kept of a run that is computed here would be stale, so that is computed, too (`find_stale`).
+    Kept values that do not go with what the store has, or will have then, are computed anew (`find_stale`).
     """
     plans: dict[str, list[Run]] = {}
-    found: dict[str, set[str]] = {}
-    changed = set[str]()
+    wanted: dict[str, set[str]] = {}
+    kept: dict[str, KeptRun] = {}
+    digests: dict[str, str] = {}
     for item in items:
         plan = plans[item.kind()] = order_runs(item.plan(scale))
-        kept = read_kept_runs(item.kind().partition("/")[0], item.own_scale(scale)) if item.from_values else {}
-        digests = find_digests(store, plan) if store else {}
-        wanted = [run.folder for run in order_runs(run for run in plan if run.folder not in kept)]
-        found[item.kind()] = set(wanted)
-        changed |= {name for name in (*wanted, *digests) if name not in kept or kept[name].digest != digests.get(name)}
-    for run in (run for plan in plans.values() for run in plan):  # dependencies come first
-        if needs_some(run, changed):
-            changed.add(run.folder)
-    return {name: [run for run in plan if run.folder in found[name] | changed] for name, plan in plans.items()}
-
-
-def needs_some(run: Run, names: set[str]) -> bool:
-    """Whether a run needs one of these directly."""
-    return any(need.folder in names for need in run.needs())
+        shipped = read_kept_runs(item.kind().partition("/")[0], item.own_scale(scale))
+        missing = [run for run in plan if not (item.from_values and run.folder in shipped)]
+        wanted[item.kind()] = {run.folder for run in order_runs(missing)}
+        kept |= shipped
+        digests |= dict.fromkeys(wanted[item.kind()] - digests.keys(), "")  # not known before it is computed
+        digests |= find_digests(store, plan) if store else {}
+    stale = set(find_stale((run for plan in plans.values() for run in plan), kept, digests))
+    return {name: [run for run in plan if run.folder in wanted[name] | stale] for name, plan in plans.items()}

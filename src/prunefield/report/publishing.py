@@ -101,14 +101,15 @@ def publish(store: Store, chosen: Sequence[Item], scale: Scale) -> list[Path]:
         names = {run.folder for run in lasting}
         runs = {name: run for name, run in read_kept_runs(paper, scale).items() if name in names}
         new = keep_runs(store, [item for item in own if item in chosen and item.from_values], scale)
-        if stale := find_stale(lasting, runs, {name: run.digest for name, run in new.items()}):
-            users = [
-                item.kind() for item in own if item.from_values and {run.folder for run in item.plan(scale)} & {*stale}
-            ]
-            raise StoreError(
-                f"{list_names(stale)} were published from other results than {store.root} has; compute them there, "
-                f"too: prunefield reproduce {' '.join(users)} --scale {scale} --unpublished{store_option(store.root)}"
-            )
+        stale = find_stale(lasting, runs, {name: run.digest for name, run in new.items()})
+        changed = [name for name, run in new.items() if name in runs and runs[name].digest != run.digest]
+        users = [
+            item
+            for item in own
+            if item.from_values and {run.folder for run in order_runs(item.plan(scale))} & {*stale, *changed}
+        ]
+        if stale or any(item not in chosen for item in users):
+            raise _explain_mixture(store, stale or changed, users, scale)
         runs |= new
         for item in own:
             entry, old = _make_entry(store, item, scale, runs) if item in chosen else None, before.get(item.kind())
@@ -122,6 +123,16 @@ def publish(store: Store, chosen: Sequence[Item], scale: Scale) -> list[Path]:
             write_whole(path, (text + "\n").encode())
             files.append(path)
     return files
+
+
+def _explain_mixture(store: Store, names: Sequence[str], users: Sequence[Item], scale: Scale) -> StoreError:
+    """Values that stay published, or verdicts on them, would not go with the new results."""
+    items = " ".join(item.kind() for item in users)
+    return StoreError(
+        f"{list_names(names)}: published from other results than {store.root} has; compute these there, too: "
+        f"prunefield reproduce {items} --scale {scale} --unpublished{store_option(store.root)}; then publish together: "
+        f"{items}"
+    )
 
 
 def read_published(paper: str, scale: Scale) -> dict[str, PublishedItem]:

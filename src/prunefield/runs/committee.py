@@ -63,14 +63,15 @@ class Committee(Run):
     outer_ratio: float = Field(
         default=1.0,
         ge=1,
+        le=1e6,
         description="largest over smallest factor of the initial weights of a trained second layer",
         exclude_if=lambda value: value == 1,
     )
 
     @model_validator(mode="after")
     def _check_outer(self) -> "Committee":
-        if self.outer_ratio > 1 and self.second == "fixed":
-            raise UsageError("outer_ratio needs a trained second layer; set second = 'learnt'")
+        if self.outer_ratio > 1 and (self.second == "fixed" or self.hidden < 2):
+            raise UsageError("outer_ratio needs a trained second layer of two or more units; set second = 'learnt'")
         return self
 
     def __call__(self, state: State) -> Iterator[Record | None]:

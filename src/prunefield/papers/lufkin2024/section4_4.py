@@ -19,7 +19,7 @@ from prunefield.runs import Result, Run
 from prunefield.runs.committee import Committee
 
 RATIO = 9.0  # largest over smallest initial weight of the second layer, in networks of our own
-LONGER = 3  # √RATIO: a unit whose weight is that much smaller learns that much more slowly
+LONGER = round(RATIO**0.5)  # a unit whose weight is that much smaller learns that much more slowly
 VARIABLE = 1.5  # largest over smallest |v|: with less, it cannot be the reason for anything
 
 
@@ -34,9 +34,9 @@ def describe_units(run: Committee, result: Result) -> Iterator[dict[str, Any]]:
 
 
 def shuffle_outer(table: Frame) -> Frame:
-    """The null: weights of the second layer dealt to the units at random."""
-    dealt = table["outer"].sample(frac=1, random_state=0).to_numpy()
-    return table.assign(outer=dealt)
+    """The null: weights of the second layer dealt at random to the units of the same networks."""
+    weights = table.groupby(["hidden", "ratio"])["outer"]
+    return table.assign(outer=weights.transform(lambda part: part.sample(frac=1, random_state=0).to_numpy()))
 
 
 def judge_correlation(units: Frame) -> Verdict:
@@ -48,7 +48,7 @@ def judge_correlation(units: Frame) -> Verdict:
     verdict = judge(chance < 0.05, seen, len(units))
     if outer.max() >= VARIABLE * outer.min():
         return verdict
-    return replace(verdict, status="not testable at this scale", note=f"{len(units)} weights that are nearly equal")
+    return replace(verdict, status="not testable at this scale", note=f"the {len(units)} weights are nearly equal")
 
 
 class Section4_4(Item):

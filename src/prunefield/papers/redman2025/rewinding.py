@@ -14,6 +14,7 @@ from prunefield.papers.redman2025._fates import (
     compare_signs,
     draw_rounds,
     judge_readings,
+    pruned,
     share_signs,
     shuffled,
 )
@@ -58,7 +59,8 @@ class Rewinding(Item):
         "step 250 of 10,000, which is the paper's fraction, and to step 0, the initial weights. One seed.",
         CAVITY_CHOICE,
         READING_CHOICE,
-        "Expectations were written down before any of its runs was made: that the signs of Fig. 5C and the order of "
+        "Expectations were written down before any of its scores and kurtoses was computed (both nets had been pruned "
+        "before, and their widths published in `conditions`): that the signs of Fig. 5C and the order of "
         "Fig. 4B are there at both points, and that earlier rewinding does not weaken the signs, as late rewinding "
         "would hide what the initial weights show.",
     )
@@ -115,7 +117,7 @@ class Rewinding(Item):
             start, usual = (share_excess(rows(table, point=point), name) for point in (START, USUAL))
             return start > 0 and start >= usual, f"{start:+.2f} at the start, {usual:+.2f} at the usual step"
 
-        return judge_readings(measure, len(rows(table, by=("fate", "shuffled"))))
+        return judge_readings(measure, 2 * len(pruned(table)))
 
     @claim(
         "IMP leads to greater kurtosis than one-shot pruning, rewinding to {point}",
@@ -132,13 +134,11 @@ class Rewinding(Item):
         lines = figure.subplots(2, 6)
         for (*scores, last), point in zip(lines, (START, USUAL), strict=True):
             part = rows(table, point=point)
+            for axes in scores[1:]:
+                axes.sharey(scores[0])
             draw_rounds(scores, part[part["by"].notna()].astype({"group": int}), f"rewound to {point}")
-            low, high = (
-                pick(getattr(axes.dataLim, side) for axes in scores) for pick, side in ((min, "y0"), (max, "y1"))
-            )
             for axes in scores:
                 axes.axhline(0, color=GREY, linewidth=0.6)
-                axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
             for method in METHODS:
                 values = curve(part, method, "kurtosis")
                 draw_mean(last, values.index.to_list(), values, COLOURS[method], LABELS[method], markersize=3)
