@@ -13,7 +13,7 @@ from prunefield.lab.store import Store
 from prunefield.papers import SCALES, Item
 from prunefield.report import kept, page, publishing
 from prunefield.report.item_files import stamp_finding
-from prunefield.report.kept import list_unkept, locate_kept, read_kept_runs
+from prunefield.report.kept import locate_kept, read_kept_runs
 from prunefield.report.ledger import Finding, find_items, read_finding
 from prunefield.report.page.gaps import collect_findings
 from prunefield.report.publishing import (
@@ -25,6 +25,7 @@ from prunefield.report.publishing import (
     read_with_kept,
 )
 from prunefield.report.reproduction import Reproduction, write_item
+from prunefield.report.staleness import find_stale, list_unkept
 from prunefield.runs import Record, Result
 
 NAME = "bar2023/lemma4.5"
@@ -121,11 +122,11 @@ def test_what_measures_another_result_of_a_run_is_not_taken_from_kept_values(pai
 def test_another_result_does_not_go_with_the_kept_values_of_what_it_measures(pair):
     _, first, second, _ = pair
     runs = read_kept_runs("bar2023", "smoke")
-    assert kept.find_stale([first, second], runs, {second.folder: "0"}) == [first.folder]
-    assert kept.find_stale([first, second], runs, {first.folder: "0", second.folder: "0"}) == []
-    assert kept.find_stale([first, second], runs, {second.folder: runs[second.folder].digest}) == []
+    assert find_stale([first, second], runs, {second.folder: "0"}) == [first.folder]
+    assert find_stale([first, second], runs, {first.folder: "0", second.folder: "0"}) == []
+    assert find_stale([first, second], runs, {second.folder: runs[second.folder].digest}) == []
     only = {second.folder: runs[second.folder]}  # of a run that is not kept, so the store may have any result
-    assert kept.find_stale([first, second], only, {first.folder: "0"}) == [second.folder]
+    assert find_stale([first, second], only, {first.folder: "0"}) == [second.folder]
 
 
 def test_items_that_share_a_run_are_published_together(pair, monkeypatch):

@@ -9,7 +9,8 @@ from prunefield.tasks.ising import Ising
 from prunefield.tasks.kur import Kur
 from prunefield.tasks.nlgp import Nlgp
 from prunefield.theory import flow
-from prunefield.theory.interpolation import HALF, compile_velocity, fold_matrices, tabulate_function
+from prunefield.theory.interpolation import HALF, tabulate_function
+from prunefield.theory.velocity import compile_velocity, fold_matrices
 
 TASKS = [Ising(), Nlgp(g=0.01), Nlgp(g=3.0), Nlgp(g=100.0), Kur(k=4.5), Kur(k=5.0), Kur(k=30.0)]
 

@@ -16,16 +16,9 @@ from prunefield.core.files import make_folder, store_option, write_whole
 from prunefield.lab.execution import order_runs
 from prunefield.lab.store import Store
 from prunefield.papers import SCALES, Item, Scale, Status
-from prunefield.report.kept import (
-    VERSIONS,
-    KeptRun,
-    find_digests,
-    find_stale,
-    keep_runs,
-    read_kept_runs,
-    write_kept_runs,
-)
+from prunefield.report.kept import VERSIONS, KeptRun, keep_runs, read_kept_runs, write_kept_runs
 from prunefield.report.ledger import Finding, find_items, load_paper, read_finding
+from prunefield.report.staleness import find_digests, find_stale
 from prunefield.runs import Result, Run
 
 

@@ -22,10 +22,10 @@ from prunefield.lab.store import Store, find_store, open_store, read_store
 from prunefield.loggers import Logger
 from prunefield.papers import Item, Scale
 from prunefield.report.item_files import write_item_files
-from prunefield.report.kept import list_unkept
 from prunefield.report.ledger import Finding, check_scale, explain_null, find_items, read_finding
 from prunefield.report.publishing import compare_published, find_with_kept, list_published
 from prunefield.report.screen import count_verdicts, show_ledger
+from prunefield.report.staleness import list_unkept
 from prunefield.runs import Run
 
 if TYPE_CHECKING:

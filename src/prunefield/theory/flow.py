@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from prunefield.core.errors import RunError
-from prunefield.theory.interpolation import compile_velocity, fold_matrices, tabulate_function
+from prunefield.theory.interpolation import tabulate_function
+from prunefield.theory.velocity import compile_velocity, fold_matrices
 
 
 def compute_velocity(w: Tensor, short: Tensor, long: Tensor, amplifier: Callable[[Tensor], Tensor]) -> Tensor:
