@@ -33,7 +33,7 @@ RATIOS = (1.5, 3.0, 6.0)
 SIZES: dict[Scale, tuple[int, int, int, float, int, int]] = {
     "smoke": (4, 3, 40, 60.0, 5, 300),
     "laptop": (14, 14, 100, 300.0, 20, 4000),
-    "night": (14, 14, 100, 300.0, 20, 4000),
+    "night": (30, 30, 100, 300.0, 20, 4000),
     "paper": (30, 30, 400, 1000.0, 100, 20_000),
 }
 IMAGES: dict[Scale, tuple[Task, ...]] = {
