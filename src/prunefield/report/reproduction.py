@@ -231,9 +231,13 @@ def find_owners(
     """All runs of items, those included that others need, with the items that use them; or only those that are not
     kept, which depends on what the store has.
     """
-    plans = {item.kind(): order_runs(item.plan(scale)) for item in chosen}
+    plans = (
+        list_unkept(chosen, scale, store)
+        if unpublished
+        else {item.kind(): order_runs(item.plan(scale)) for item in chosen}
+    )
     owners: dict[Run, list[str]] = {}
-    for name, plan in (list_unkept(chosen, scale, store) if unpublished else plans).items():
+    for name, plan in plans.items():
         for run in plan:
             owners.setdefault(run, []).append(name)
     return owners
