@@ -11,7 +11,7 @@ OPEN = "not testable at this scale"
 
 
 def check(table, words):
-    return [claim.check(table) for claim in Hypothesis.claims if words in claim.text]
+    return [claim.check(table) for claim in Hypothesis.parts if words in claim.text]
 
 
 def with_greedy(shift):

@@ -111,7 +111,7 @@ PER_DATA = {"data": DATA}
 
 
 def claim_on_nets(*words: str, **options: Any) -> Callable[[Check], Claims]:
-    """A claim about trained networks, one for each data set; where there is one seed only, its verdict says so.
+    """A claim about trained networks, by default one for each data set; with one seed only, its verdict says so.
 
     Two seeds of 64 units, trained for 500 steps on small leaves or on crops of two photographs, are not enough to
     decide it either way, so it is decided from laptop scale on.
@@ -123,7 +123,7 @@ def claim_on_nets(*words: str, **options: Any) -> Callable[[Check], Claims]:
             few = "one seed" if table["seed"].nunique() == 1 else ""
             return replace(verdict, note="; ".join(filter(None, (verdict.note, few))))
 
-        return claim(*words, decided_at="laptop", per=PER_DATA, **options)(judge_seeds)
+        return claim(*words, **{"decided_at": "laptop", "per": PER_DATA, **options})(judge_seeds)
 
     return collect
 
