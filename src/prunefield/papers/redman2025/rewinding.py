@@ -148,6 +148,6 @@ class Rewinding(Item):
             evidence = [figure.add_subplot(grid[2 * place + 1, 5 * column : 5 * column + 5]) for column in range(4)]
             draw_evidence(evidence, part, point)
             if not place:
-                figure.legend(*scores[0].get_legend_handles_labels(), loc="outside upper left", ncols=4)
-                figure.legend(*evidence[0].get_legend_handles_labels(), loc="outside lower left", ncols=6)
-                figure.legend(*evidence[3].get_legend_handles_labels(), loc="outside lower right", ncols=3)
+                figure.legend(*scores[0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
+                figure.legend(*evidence[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+                figure.legend(*evidence[3].get_legend_handles_labels(), loc="outside upper right", ncols=3)
