@@ -41,8 +41,8 @@ GREEDY_CHOICE = (
 
 
 @dataclass(frozen=True)
-class Part:
-    """One statement of H*: the arguments of `claim`, and its check."""
+class Statement:
+    """One part of H*: the arguments of `claim`, and its check."""
 
     text: str
     at: str
@@ -79,7 +79,7 @@ def judge_next(table: Frame) -> Verdict:
 
 
 PARTS = (
-    Part(
+    Statement(
         "(a) Non-Gaussian inputs are necessary: fields are wider on the Gaussian clone",
         at="Sec. 1 and 3.1, Fig. 3C",
         expect="the smallest median width on the clone is above the largest on the data",
@@ -87,26 +87,26 @@ PARTS = (
         null=clone_as_data,
         needs={"inputs": "clone"},
     ),
-    Part(
+    Statement(
         "(b) IMP leads to greater kurtosis than one-shot pruning",
         at="Sec. 1 and 3.2, Fig. 4B",
         expect="above that of one-shot pruning and of random masks, in every seed, from some round to the end",
         check=lambda table: judge_kurtosis_gap(rows(table, inputs="data")),
     ),
-    Part(
+    Statement(
         "(b) Over IMP's rounds, fields become narrower as the kurtosis rises",
         at="Sec. 1 and 3.2 (feedback loop)",
         expect=f"rank correlation of kurtosis and width at most {TOGETHER} in every seed",
         check=judge_together,
     ),
-    Part(
+    Statement(
         "(c) IMP removes weights precisely when their removal raises the non-Gaussianity",
         at="Sec. 1 and 3.3, Fig. 5C",
         expect="the next group's mean cavity score is positive in every round and seed",
         check=judge_next,
         null=next_as_shuffled,
     ),
-    Part(
+    Statement(
         "(d) IMP increases the kurtosis maximally",
         at="Sec. 1 (H*), 3.3 and 4; our control",
         expect=f"(κ_IMP − κ_random)/(κ_greedy − κ_random) at least {MOST} in every seed, where that rise by greedy "
@@ -114,7 +114,7 @@ PARTS = (
         check=judge_rise,
         needs={"method": "greedy"},
     ),
-    Part(
+    Statement(
         "(d) In the first round, IMP increases the kurtosis maximally",
         at="Sec. 1 (at each round); our control",
         expect=f"the same share after round 1, which all methods begin with the same weights, at least {MOST} in every "
@@ -122,7 +122,7 @@ PARTS = (
         check=judge_first_rise,
         needs={"method": "greedy"},
     ),
-    Part(
+    Statement(
         "(d) Increasing the kurtosis is enough to localise",
         at="Sec. 1 (H*: 'by') and 4 (new pruning algorithms); our control",
         expect=f"greedy pruning has below {LOCAL} times the width of random masks, in every seed, where its rise in "
