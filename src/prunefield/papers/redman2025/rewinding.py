@@ -95,7 +95,7 @@ class Rewinding(Item):
         """
         tables = []
         for point in (START, USUAL):
-            part = {
+            part: dict[Run, Result] = {
                 run: result
                 for run, result in results.items()
                 if isinstance(run, Cavity | Kurtosis | Greedy | Widths) and (run.of.rewind == 0) == (point == START)
