@@ -14,6 +14,7 @@ from prunefield.runs import Result, Run
 from prunefield.runs.imp import METHODS, Imp
 from prunefield.runs.widths import Widths
 from prunefield.tasks import Task
+from prunefield.tasks.cifar10 import Cifar10
 from prunefield.tasks.clone import Clone
 from prunefield.tasks.leaves import Leaves
 from prunefield.tasks.tiny_imagenet import TinyImagenet
@@ -50,6 +51,8 @@ VARIED: dict[Scale, dict[str, Changes]] = {  # one thing at a time
         "data": {
             "dead leaves": {"task": Leaves()},
             "Gaussian clone of full rank": {"task": Clone(of=TinyImagenet(side=32, crops=True), per_class=2_000)},
+            "CIFAR-10": {"task": Cifar10()},
+            "CIFAR-10, 2,500 steps": {"task": Cifar10(), "steps": 2_500, "rewind": 62},
         },
     },
 }
@@ -66,6 +69,7 @@ COSTS = {  # what is expected to widen the masks of IMP, written down before it 
     ),
     "with a tenth of the classes": ("classes", ("20, of 10,000 photographs",)),
     "on a Gaussian clone of full rank": ("data", ("Gaussian clone of full rank",)),
+    "on CIFAR-10": ("data", ("CIFAR-10", "CIFAR-10, 2,500 steps")),
 }
 SEEDS = {"smoke": 2, "night": 3}  # of the base; each variant has one
 SHARE = 120 / 1024  # of the units, the most connected, whose widths are averaged as in the paper
@@ -115,7 +119,7 @@ class Conditions(Item):
         "IMP's masks depends, on crops of Tiny ImageNet (two photographs at smoke scale).",
         "Base: the paper's net with 256 units in each hidden layer and a quarter of its steps (10,000 in a round, "
         f"rewind to 250), {SEEDS['night']} seeds. Every other row has one seed and differs from the base in one way "
-        "(the small net of leaves in three, whole photographs and 20 classes in two). A difference counts only where "
+        "(the small net of leaves in three, whole photographs, 20 classes and CIFAR-10 in two or three). A difference counts only where "
         "it exceeds those between the seeds of the base.",
         f"Width: σx at the last round, mean over the {SHARE:.1%} most connected units, as in Fig. 4 (120 of 1,024).",
         "Expectations were written down from what earlier trials on photographs had shown, before any run of this "
