@@ -119,8 +119,8 @@ class Conditions(Item):
         "IMP's masks depends, on crops of Tiny ImageNet (two photographs at smoke scale).",
         "Base: the paper's net with 256 units in each hidden layer and a quarter of its steps (10,000 in a round, "
         f"rewind to 250), {SEEDS['night']} seeds. Every other row has one seed and differs from the base in one way "
-        "(the small net of leaves in three, whole photographs, 20 classes and CIFAR-10 in two or three). A difference counts only where "
-        "it exceeds those between the seeds of the base.",
+        "(the small net of leaves and the second row on CIFAR-10 in three, whole photographs and 20 classes in two). A "
+        "difference counts only where it exceeds those between the seeds of the base.",
         f"Width: σx at the last round, mean over the {SHARE:.1%} most connected units, as in Fig. 4 (120 of 1,024).",
         "Expectations were written down from what earlier trials on photographs had shown, before any run of this "
         "size was made. The Gaussian clone (2,000 crops per class, so that its covariance has full rank) came "
