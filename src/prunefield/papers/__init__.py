@@ -19,13 +19,14 @@ from prunefield.papers._kit import Frame, gather, numbers, replace_rows, rows
 from prunefield.runs import Result, Run
 
 __all__ = [
-    "SCALES", "Claim", "Frame", "Item", "Scale", "Verdict",
+    "OPEN", "SCALES", "Claim", "Frame", "Item", "Scale", "Verdict",
     "claim", "gather", "judge", "numbers", "replace_rows", "rows",
 ]  # fmt: skip
 
 Scale = Literal["smoke", "laptop", "night", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 Status = Literal["reproduced", "not reproduced", "corrected", "not testable at this scale"]
+OPEN: Status = "not testable at this scale"
 Check = Callable[..., "Verdict"]
 Null = Callable[[Frame], Frame]
 
@@ -79,7 +80,7 @@ class Claim:
         if SCALES.index(scale) >= SCALES.index(self.decided_at):
             return verdict
         note = f"decided from {self.decided_at} scale on" + (f"; {verdict.note}" if verdict.note else "")
-        return replace(verdict, status="not testable at this scale", note=note)
+        return replace(verdict, status=OPEN, note=note)
 
     def judge_null(self, table: Frame) -> Verdict | None:
         """The verdict of the same check on the table without the effect."""

@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 from prunefield.measures.differences import Difference, compare_pairs
 from prunefield.measures.evidence import Conclusion, Evidence, adjust_p_values, weigh_mean, weigh_pairs
-from prunefield.papers import Frame, Verdict, judge, numbers, rows
+from prunefield.papers import OPEN, Frame, Verdict, judge, numbers, rows
 from prunefield.papers.bar2023._night import ALPHA, DENSITIES, LEAST_CONTROLS, MARGIN
 from prunefield.papers.bar2023._printed import CHANCE
 from prunefield.papers.bar2023._printed import SEEDS as PRINTED_SEEDS
 
-OPEN = "not testable at this scale"
 OWN_UNLESS = "far longer training than here, or other networks, may show otherwise"
 
 

@@ -155,7 +155,8 @@ class Claim3_2(Item):
                 f"{low['width'].max():.1f} ξ₁), from {high['growth'].min():+.2f} above +1"
             )
             n += len(low) + len(high)
-        return judge(good and all(good), "; ".join(seen) or "0 pairs of sizes", max(n, 1))
+        verdict = judge(good and all(good), "; ".join(seen) or "0 pairs of sizes", max(n, 1))
+        return require_rest(verdict, table[table["excess"].abs() >= FAR], above=0)
 
     @claim(
         "To a first approximation the sign of the excess kurtosis determines whether a field localises ({source})",
@@ -176,7 +177,7 @@ class Claim3_2(Item):
         large = [at for name, at in found.items() if int(name.rpartition(" ")[2]) >= find_largest(table)]
         good = all(at is not None and abs(at) <= 0.5 for at in large)
         verdict = judge(good, f"excess kurtosis at which IPR·N falls through {MIDDLE:g}: {seen}", len(large))
-        return require_rest(verdict, table, find_largest(table)) if source == "simulated" else verdict
+        return require_rest(verdict, rows(table[table["size"] >= find_largest(table)], source=source))
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         sizes = sorted(table["size"].unique())

@@ -16,6 +16,7 @@ from prunefield.papers.lufkin2024._kurtosis_grid import (
     average,
     imagine_grid,
     list_grid,
+    name_setting,
     require_rest,
     shuffle,
     tabulate_grid,
@@ -28,8 +29,12 @@ FULL, NONE, VISIBLE = 0.8, 0.1, 0.05  # "close to 1", "nearly zero" and "error b
 
 def average_negative(table: Frame, source: str, lengthscales: tuple[float, float]) -> Frame:
     """The models of negative excess kurtosis."""
-    points = average(table, source, lengthscales, SITES)
-    return points[points["excess"] < -ZERO]
+    return average(table[table["excess"] < -ZERO], source, lengthscales, SITES)
+
+
+def find_simulated(table: Frame) -> Frame:
+    """The fields that the claims on lengthscales 0.3 and 0.7 rest on."""
+    return rows(table, source="simulated", setting=name_setting(SHORT), size=SITES)
 
 
 def show_points(points: Frame) -> str:
@@ -96,7 +101,8 @@ class Fig5(Item):
         other, flow = average_negative(table, "simulated", LONG), average_negative(table, "Eq. 5", SHORT)
         note = f"ξ = (1, 2) instead: {show_points(other)}. Eq. 5, ξ = (0.3, 0.7): {show_points(flow)}"
         good = len(points) and (points["mean"] >= FULL).all()
-        return require_rest(judge(good, f"ξ = (0.3, 0.7): {show_points(points)}", len(points), note), table, SITES)
+        verdict = judge(good, f"ξ = (0.3, 0.7): {show_points(points)}", len(points), note)
+        return require_rest(verdict, find_simulated(table[table["excess"] < -ZERO]))
 
     @claim(
         "Where the excess kurtosis is positive, the IPR is nearly zero",
@@ -124,7 +130,7 @@ class Fig5(Item):
         worst = points.loc[points["deviation"].idxmax()]
         seen = f"standard deviation over initialisations at most {worst['deviation']:.3f} ({worst['model']}), median "
         seen += f"{points['deviation'].median():.3f}"
-        return require_rest(judge(worst["deviation"] <= VISIBLE, seen, len(points)), table, SITES)
+        return require_rest(judge(worst["deviation"] <= VISIBLE, seen, len(points)), find_simulated(table))
 
     @claim(
         "The trend is very similar for NLGP and Kur data",
@@ -140,7 +146,8 @@ class Fig5(Item):
         gaps = np.abs(np.interp(inside["excess"], nlgp["excess"], nlgp["mean"]) - numbers(inside, "mean"))
         worst = gaps.max(initial=0.0)
         seen = f"{len(inside)} Kur models against a curve through {len(nlgp)} NLGP models: largest gap {worst:.2f}"
-        return require_rest(judge(len(inside) and worst <= 0.15, seen, len(inside) + len(nlgp)), table, SITES)
+        verdict = judge(len(inside) and worst <= 0.15, seen, len(inside) + len(nlgp))
+        return require_rest(verdict, find_simulated(table[table["excess"] < -ZERO]))
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         for axes, lengthscales in zip(figure.subplots(1, 2, sharey=True), (SHORT, LONG), strict=True):

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from prunefield.measures.localisation import locate_peak, measure_ring_distance
-from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, rows
+from prunefield.papers import OPEN, Frame, Item, Scale, Verdict, claim, gather, judge, rows
 from prunefield.papers._kit import BLACK, BLUE, GREEN, VERMILION
 from prunefield.papers.lufkin2024._fields import list_fields
 from prunefield.papers.lufkin2024._neurons import (
@@ -160,7 +160,7 @@ class Section4_2(Item):
         missed = sorted(gap for gap in rows(gaps, amplifier="cubic")["gap"] if gap > (model != "Ising"))
         seen = f"distances of the {len(missed)} of 28 peaks that differ: {', '.join(map(str, missed)) or 'none'}"
         if not missed:
-            return Verdict("not testable at this scale", seen, len(gaps), "no peak differs")
+            return Verdict(OPEN, seen, len(gaps), "no peak differs")
         return judge(min(missed) >= FAR, seen, len(missed))
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:

@@ -11,7 +11,7 @@ from pandas import DataFrame
 from scipy.stats import spearmanr
 
 from prunefield.measures.localisation import compute_ipr
-from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, numbers, rows
+from prunefield.papers import OPEN, Frame, Item, Scale, Verdict, claim, gather, judge, numbers, rows
 from prunefield.papers._kit import BLUE, GREY
 from prunefield.papers.lufkin2024._fields import NOISE, list_fields
 from prunefield.papers.lufkin2024.fig7 import CASES, RELUS, Fig7
@@ -48,7 +48,7 @@ def judge_correlation(units: Frame) -> Verdict:
     verdict = judge(chance < 0.05, seen, len(units))
     if outer.max() >= VARIABLE * outer.min():
         return verdict
-    return replace(verdict, status="not testable at this scale", note=f"the {len(units)} weights are nearly equal")
+    return replace(verdict, status=OPEN, note=f"the {len(units)} weights are nearly equal")
 
 
 class Section4_4(Item):

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import pandas
 
-from prunefield.papers import Frame, Verdict, judge, rows
+from prunefield.papers import OPEN, Frame, Verdict, judge, rows
 from prunefield.papers.redman2025._curves import LOCAL, METHOD_NAMES, at_end, note_seeds
 from prunefield.papers.redman2025._pictures import GOALS
 
 MOST = 0.9  # "maximally": this share of the rise that greedy pruning reaches
 RAISED = 0.5  # of IMP's rise in kurtosis: greedy pruning that reaches less cannot serve as a control
-OPEN = "not testable at this scale"
 
 
 def compare_methods(table: Frame, name: str, after: int | None = None) -> Frame:

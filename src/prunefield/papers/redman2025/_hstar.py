@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from prunefield.papers import Check, Claim, Claims, Frame, Verdict, judge, numbers, rows
+from prunefield.papers import OPEN, Check, Claim, Claims, Frame, Verdict, judge, numbers, rows
 from prunefield.papers.redman2025._cavities import name_next
 from prunefield.papers.redman2025._curves import (
     LOCAL,
@@ -17,7 +17,6 @@ from prunefield.papers.redman2025._curves import (
 from prunefield.papers.redman2025._fates import READINGS, judge_readings
 from prunefield.papers.redman2025._greedy import (
     MOST,
-    OPEN,
     RAISED,
     judge_first_rise,
     judge_localisation,
