@@ -109,14 +109,17 @@ def show_summary(claims: Claims) -> None:
 
 
 def choose_highlights(claims: Claims, most: int = SHOWN) -> list[Mapping[str, Any]]:
-    """Of the claims that their items highlight the decided ones, one of each paper before a second one of any."""
+    """Of the claims that their items highlight the decided ones, one of each paper before a second one of any.
+
+    Within a paper those that contradict it come first.
+    """
     marked = [claim for claim in claims if claim.get("highlight") and claim["status"] in COLOURS]
     rank: Counter[str] = Counter()
-    order = []
-    for claim in marked:
-        rank[_paper_of(claim)] += 1
-        order.append(rank[_paper_of(claim)])
-    chosen = sorted(range(len(marked)), key=order.__getitem__)[:most]
+    order: dict[int, int] = {}
+    for place in sorted(range(len(marked)), key=lambda place: marked[place]["status"] == "reproduced"):
+        rank[_paper_of(marked[place])] += 1
+        order[place] = rank[_paper_of(marked[place])]
+    chosen = sorted(order, key=lambda place: (order[place], place))[:most]
     return [marked[place] for place in sorted(chosen)]
 
 

@@ -41,7 +41,7 @@ class Recipe(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     momentum: float = Field(default=0.9, ge=0, lt=1, description="momentum of sgd")
     nesterov: bool = Field(default=False, description="whether to use Nesterov momentum")
     weight_decay: float = Field(
-        default=1e-4, ge=0, description="L2 penalty: this factor times a weight is added to its gradient"
+        default=1e-4, ge=0, description="L2 penalty added to the gradient, as a factor of the weight"
     )
     pad: int = Field(default=4, ge=0, description="maximum shift of an image in pixels; 0 turns shifts off")
     flip: bool = Field(default=True, description="mirror each image with probability 1/2")

@@ -34,8 +34,9 @@ def read_evidence(results: Mapping[Run, Result]) -> Frame:
         return [make_row(run.of, record, "round", **COLUMNS[type(run)]) | more for record in result.records]
 
     after = read_next(results).assign(method="imp", inputs="data")
-    parts = [gather(results, read, kind) for kind in (Widths, Kurtosis, Greedy)]
-    return pandas.concat([*parts, after]).groupby(KEYS, as_index=False).first()
+    parts = [*(gather(results, read, kind) for kind in (Widths, Kurtosis, Greedy)), after]
+    assert not any(part.duplicated(KEYS).any() for part in parts), "two runs have the same place in the table"
+    return pandas.concat(parts).groupby(KEYS, as_index=False).first()
 
 
 def fill_evidence(**axes: Iterable) -> Frame:

@@ -70,7 +70,12 @@ def compare_signs(table: Frame, by: str) -> Verdict:
         ours, theirs = share_signs(table, "fate", name), share_signs(table, by, name)
         return bool((ours > theirs).all()), f"{ours.mean():.2f} against {theirs.mean():.2f} of the signs"
 
-    return judge_readings(measure, 2 * len(pruned(table)))
+    return judge_readings(measure, 2 * count_signs(table))
+
+
+def count_signs(table: Frame) -> int:
+    """The groups that have a sign in Fig. 5C."""
+    return int((pruned(table)["round"] > 0).sum())
 
 
 def judge_signs_agree(table: Frame, names: tuple[str, ...], note: str = "") -> Verdict:

@@ -99,7 +99,7 @@ def draw_greedy_masks(axes: Axes, run: Greedy, result: Result) -> None:
         explain_no_tensors(axes, title)
 
 
-def draw_evidence(panels: list[Axes], table: Frame, data: str) -> None:
+def draw_evidence(panels: list[Axes], table: Frame, title: str) -> None:
     """Width, kurtosis, one against the other, and the scores of the next group in all readings."""
     part, methods, (width, kurtosis, both, after) = rows(table, inputs="data"), (*METHODS, "greedy", "cavity"), panels
     draw_methods(width, part, "width", methods, markersize=3)
@@ -119,9 +119,9 @@ def draw_evidence(panels: list[Axes], table: Frame, data: str) -> None:
     width.set_ylim(bottom=0)
     both.set_xlabel("kurtosis")
     after.set(xlabel="after n rounds", xticks=sorted(set(imp.dropna(subset=["next"])["round"])))
-    titles = (f"{data}: width", "kurtosis", "width against kurtosis", "N_W · score of the next group")
-    for axes, title in zip(panels, titles, strict=True):
-        axes.set_title(title, loc="left")
+    titles = (f"{title}: width", "kurtosis", "width against kurtosis", "N_W · score of the next group")
+    for axes, words in zip(panels, titles, strict=True):
+        axes.set_title(words, loc="left")
     both.set_ylabel("width σx (pixels)")
     width.set_ylabel("width σx (pixels)")
     after.plot([], [], "x:", color=GREY, label="with fates shuffled", markersize=3)

@@ -82,6 +82,11 @@ def base(scale: Scale, seed: int = 0) -> Imp:
     return Imp(**{**dict(SIZES["laptop"]["tiny-imagenet"].imp(seed)), "hidden": (256, 256)})
 
 
+def plan_widths(imp: Imp) -> Widths:
+    """The widths of its masks, over the share of the units that Fig. 1 shows."""
+    return Widths(of=imp, top=round(SHARE * imp.hidden[0]))
+
+
 def vary(imp: Imp, changes: Mapping[str, Any]) -> Imp:
     """The run with some settings changed."""
     task = changes.get("task", {})
@@ -130,7 +135,7 @@ class Conditions(Item):
     )
 
     def runs(self, scale: Scale) -> list[Run]:
-        return [Widths(of=imp, top=round(SHARE * imp.hidden[0])) for imp in settings(scale)]
+        return [plan_widths(imp) for imp in settings(scale)]
 
     def table(self, results: Mapping[Run, Result]) -> Frame:
         """One row per setting and seed."""

@@ -121,6 +121,7 @@ class Fig2(Item):
         expect="a smaller median locality",
         null=as_mixed,
         per=PER_DATA,
+        highlight=True,
     )
     def less_local(table: Frame) -> Verdict:
         pca, ica = (rows(table, part=part)["local"].median() for part in ("pca", "ica"))

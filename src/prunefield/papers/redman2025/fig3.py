@@ -9,7 +9,7 @@ from torch import Tensor
 
 from prunefield.core import seeds
 from prunefield.measures.pictures import show_fields
-from prunefield.papers import Frame, Scale, Verdict, claim, gather, judge, rows
+from prunefield.papers import Frame, Scale, Verdict, gather, judge, rows
 from prunefield.papers._kit import BLACK, GREEN, PURPLE, VERMILION, Row, explain_no_tensors, has_tensors
 from prunefield.papers.redman2025._curves import (
     LOCAL,
@@ -25,7 +25,6 @@ from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_interva
 from prunefield.papers.redman2025._nets import (
     CLONE_SEEDS,
     DATA,
-    PER_DATA,
     SCALES,
     SHARED_CHOICES,
     claim_on_nets,
@@ -131,13 +130,12 @@ class Fig3(NetItem):
         few = note_seeds(table, clone, "the clone")
         return judge(clone.min() > LOCAL * chance.max(), observed, clone.size + chance.size, few)
 
-    @claim(
+    @claim_on_nets(
         "On a Gaussian clone whose covariance has full rank IMP finds no local receptive fields either",
         at="a control for Sec. 3.1 and App. C.1",
         expect=f"its median width is above {LOCAL} times that of random masks",
         null=narrow_clone,
         needs={"inputs": "full clone"},
-        per=PER_DATA,
         highlight=True,
     )
     def diffuse_at_full_rank(table: Frame) -> Verdict:
@@ -146,9 +144,12 @@ class Fig3(NetItem):
         )
         ratios = (full.sum() / chance.sum(), part.sum() / other.sum())
         observed = "σx over that of random masks: {:.2f} with 2,000 images per class, {:.2f} with 100".format(*ratios)
+        pair = "diffuse" if part.min() > LOCAL * other.max() else "local, too"
         note = (
-            "the same net on both; 100 images give a covariance of rank 99 in as many dimensions as an image has pixels"
+            "the same net on both; 100 images give a covariance of rank 99 in as many dimensions as an image has "
+            f"pixels; by the same criterion masks on that clone are {pair}"
         )
+        note = "; ".join(filter(None, (note, note_seeds(table, full, "the clone of full rank"))))
         return judge(full.min() > LOCAL * chance.max(), observed, full.size + part.size, note)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
