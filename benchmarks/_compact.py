@@ -4,17 +4,20 @@ and a step of its weights. Seconds are those of the processor, of one thread, th
 
 import time
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import scipy.sparse
 import torch
 from torch import Tensor, nn
 
+from prunefield.core.compilation import compile_loop
 from prunefield.training.compact_kernels import differentiate_kept, multiply_kept
 from prunefield.training.compact_layer import CompactLinear
 from prunefield.training.kept import Kept
 
 ROWS, COLUMNS, BATCH, RATE = 1024, 3072, 40, 1e-6
+STEPS = 10_000_000  # of the chain that measures the clock
 CYCLES = 5 + 8  # of a kept weight, forward and update, whose inputs come from the second cache at 32 bytes a cycle
 Update = Callable[[], object]
 
@@ -125,3 +128,31 @@ def time_update(update: Update, repeats: int = 15) -> float:
         update()
         best = min(best, time.thread_time() - begin)
     return best
+
+
+def bound_seconds(density: float) -> float:
+    """Seconds in which the second cache delivers what the kept weights of the layer need, forward and update."""
+    return CYCLES * density * ROWS * COLUMNS / measure_clock()
+
+
+@cache
+def measure_clock() -> float:
+    """Cycles in a second, by dependent operations: a chain of shifts and exclusive ors takes four cycles a turn."""
+    chain = compile_loop(_turn)
+    chain(1)
+    seconds = min(_time(chain) for _ in range(5))
+    return 4 * STEPS / seconds
+
+
+def _time(chain) -> float:
+    begin = time.thread_time()
+    chain(STEPS)
+    return time.thread_time() - begin
+
+
+def _turn(steps):
+    value = 88172645463325252
+    for _ in range(steps):
+        value ^= value << 13  # two cycles: a shift, then an exclusive or
+        value ^= value >> 7
+    return value

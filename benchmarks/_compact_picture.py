@@ -1,17 +1,15 @@
 """Draws the cost of one pruned layer against its density: `python -m benchmarks._compact_picture FILE.svg`.
 
-The bound is 13 cycles for a kept weight (see `_compact`) at a clock that is measured by dependent additions.
+The bound is 13 cycles for a kept weight (see `_compact`).
 """
 
 import sys
-import time
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
 
 from benchmarks import _compact as layer
-from prunefield.core.compilation import compile_loop
 
 DENSITIES = (0.7, 0.49, 0.343, 0.24, 0.168, 0.118, 0.082, 0.058, 0.04, 0.028, 0.01, 0.003, 0.001)
 DENSE = "dense products"
@@ -23,7 +21,7 @@ CURVES = {
     "torch.sparse CSR": (layer.build_torch_csr, DENSITIES[3:]),
     "scipy CSR (no gradient of weights)": (layer.build_scipy, DENSITIES[3:]),
 }
-STEPS, REPEATS = 10_000_000, 10
+REPEATS = 10
 
 
 def main(path: Path) -> None:
@@ -42,36 +40,12 @@ def main(path: Path) -> None:
         if times:
             style = "-" if name == DENSE else ".-"
             axes.plot(list(times), list(times.values()), style, color="black" if name == DENSE else None, label=name)
-    clock = measure_clock()
-    print(f"clock: {clock / 1e9:.2f} GHz")
-    bound = [1e3 * layer.CYCLES * density * layer.ROWS * layer.COLUMNS / clock for density in DENSITIES]
+    bound = [1e3 * layer.bound_seconds(density) for density in DENSITIES]
     axes.plot(DENSITIES, bound, ":", color="grey", label="bound of the second cache")
     axes.set(xscale="log", yscale="log", xlabel="density", ylabel="forward and update, ms")
     axes.legend(fontsize=8)
     plt.rcParams["svg.hashsalt"] = "compact"
     figure.savefig(path, metadata={"Date": None})
-
-
-def measure_clock() -> float:
-    """Cycles in a second: a chain of shifts and exclusive ors takes four cycles a turn."""
-    chain = compile_loop(_turn)
-    chain(1)
-    seconds = min(_time(chain) for _ in range(5))
-    return 4 * STEPS / seconds
-
-
-def _time(chain) -> float:
-    begin = time.thread_time()
-    chain(STEPS)
-    return time.thread_time() - begin
-
-
-def _turn(steps):
-    value = 88172645463325252
-    for _ in range(steps):
-        value ^= value << 13  # two cycles: a shift, then an exclusive or
-        value ^= value >> 7
-    return value
 
 
 if __name__ == "__main__":

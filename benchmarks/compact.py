@@ -12,6 +12,7 @@ import torch
 
 from benchmarks import Case
 from benchmarks._compact import (
+    bound_seconds,
     build_compact,
     build_dense,
     build_kernels,
@@ -60,7 +61,10 @@ def cases() -> Iterator[Case]:
 def make_layer_case(density: float, ours: Callable, peer: Callable, name: str, target: str = "", how: str = "") -> Case:
     update, other = ours(density), peer(density)
     words = f"3072 → 1024, forward and update, {how}density {density}"
-    return Case(words, lambda: time_update(update), lambda: time_update(other), name, target=target)
+    limit, words_of_limit = (lambda: bound_seconds(density)), "inputs from the second cache"
+    return Case(
+        words, lambda: time_update(update), lambda: time_update(other), name, limit, words_of_limit, target=target
+    )
 
 
 def build_steps(density: float) -> tuple[Timed, Timed]:

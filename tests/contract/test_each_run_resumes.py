@@ -61,6 +61,7 @@ SMALL: list[Run] = [
     Imp(images=30, **PRUNING),
     Imp(labels="random", **PRUNING),
     Imp(**{**PRUNING, "rewind": 0}),
+    Imp(**{**PRUNING, "task": Leaves(categories=3), "hidden": (96,), "steps": 12}),  # its first layer becomes compact
     Widths(of=IMP),
     Kurtosis(of=IMP),
     Cavity(of=IMP, per_class=20, pairs=50),

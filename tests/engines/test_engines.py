@@ -17,8 +17,12 @@ from prunefield.engines._workers import _inherited
 from prunefield.engines.local import Local, keep_workers
 from prunefield.lab.execution import carry_out
 from prunefield.lab.store import Store
+from prunefield.runs.imp import Imp
+from prunefield.tasks.leaves import Leaves
+from prunefield.training.compact import is_worth_it
 
-STUDY = [Toy(seed=seed, of=Toy(seed=9)) for seed in range(3)]
+COMPACT = Imp(task=Leaves(categories=3), hidden=(96,), steps=12, rewind=3, rounds=2, held_out=40, batch_size=10)
+STUDY = [*(Toy(seed=seed, of=Toy(seed=9)) for seed in range(3)), COMPACT]
 
 
 def digests(root: Path, engine: Engine) -> list[str]:
@@ -28,6 +32,7 @@ def digests(root: Path, engine: Engine) -> list[str]:
 
 
 def test_local_gives_the_same_bits_for_any_number_of_jobs(tmp_path):
+    assert is_worth_it(3072 * 96, 0.7, COMPACT.compact)  # so that the other engines train compact layers, too
     assert digests(tmp_path / "one", Local(jobs=1)) == digests(tmp_path / "two", Local(jobs=2))
 
 

@@ -118,13 +118,20 @@ def test_the_same_command_with_another_engine_has_the_same_bits(slurm, tmp_path)
     pytest.importorskip("ray", reason="NO RAY TESTS: ray is not installed")
     study, found = tmp_path / "study.toml", {}
     study.write_text('kind = "toy"\n[sweep]\nseed = [0, 1, 2]\nof = ["toy", "toy,seed=9"]\n')
+    # its first layer becomes compact
+    compact = tmp_path / "compact.toml"
+    compact.write_text(
+        'kind = "imp"\nhidden = [96]\nsteps = 12\nrewind = 3\nrounds = 2\nheld_out = 40\n[sweep]\nseed = [0, 1]\n'
+    )
     for engine in ("local", "ray", "slurm,poll=0.5"):
         options = ["--jobs", "2", "--store", str(tmp_path / engine.partition(",")[0]), "--engine", engine, "--json"]
-        command = [*COMMAND, "sweep", str(study), *options]
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=LONG, check=True)
-        found[engine] = {run["run"]: run["digest"] for run in json.loads(answer.stdout)["runs"]}
+        found[engine] = {}
+        for file in (study, compact):
+            command = [*COMMAND, "sweep", str(file), *options]
+            answer = subprocess.run(command, capture_output=True, text=True, timeout=LONG, check=True)
+            found[engine] |= {run["run"]: run["digest"] for run in json.loads(answer.stdout)["runs"]}
     first, *others = found.values()
-    assert len(first) == 6
+    assert len(first) == 8
     assert others == [first, first]
 
 
