@@ -2,9 +2,9 @@
 
 In a page, `<!-- published: ITEM … -->` begins the table of the claims of these items, or of all items of a paper, and
 `<!-- published: counts PAPER … -->` the table of how many claims have which verdict; `<!-- end -->` ends it. A table
-of claims is left as it is until all of its items are published; `<!-- published: ITEM … | WORDS -->` has only the
-claims with these words, and `<!-- published: at SCALE ITEM … -->` those at a scale. `<!-- published: numbers ITEM |
-COLUMN, … -->` begins some columns of the table of an item, which is made from the kept values of its runs.
+of claims or numbers is left as it is until all of its items are published; `<!-- published: ITEM … | WORDS -->` has
+only the claims with these words, and `<!-- published: at SCALE ITEM … -->` those at a scale. `<!-- published: numbers
+ITEM | COLUMN, … -->` begins some columns of the table of an item, which is made from the kept values of its runs.
 `<!-- published: gallery PAPER -->` begins the cards of all items of a paper; their pictures are made by
 `docs/thumbnails.py`. With --demo STORE, the block after `<!-- demo -->` in the README becomes the last screen of
 `make demo` for a store at smoke scale.
@@ -100,7 +100,10 @@ def fill_tables(text: str) -> str:
         if kind == "gallery":
             parts = [make_gallery(items, found)]
         elif kind == "numbers":
-            parts = [list_numbers(item, words.split(", ")) for item in items if found[item.kind()]]
+            published = [item for item in items if found[item.kind()]]
+            parts = [table for item in published if (table := list_numbers(item, words.split(", ")))]
+            if len(parts) < len(published):
+                return region[0]
         elif kind == "counts":
             parts = filter(None, (count_claims(items), list_missing(found)))
         elif all(found.values()):
@@ -125,13 +128,15 @@ def list_claims(entries: list[PublishedItem], words: str = "") -> str:
     return write_table(rows)
 
 
-def list_numbers(item: Item, columns: list[str]) -> str:
-    """Columns of the table of a published item, from kept values; numbers with four digits."""
+def list_numbers(item: Item, columns: list[str]) -> str | None:
+    """Columns of the table of a published item, from kept values, numbers with four digits; None if values are missing,
+    as after a change of its runs that is not published yet.
+    """
     entry = find_published(item)
     assert entry is not None
     finding = judge_kept(item, entry.scale, read_kept_runs(item.kind().partition("/")[0], entry.scale))
     if finding is None:
-        sys.exit(f"{item.kind()} at {entry.scale} scale has no kept values")
+        return None
     cells = finding.table[columns].map(lambda cell: f"{cell:.4g}" if isinstance(cell, float) else str(cell))
     return write_table([tuple(map(escape, columns)), *(tuple(map(escape, row)) for row in cells.to_numpy())])
 
