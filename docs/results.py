@@ -182,10 +182,19 @@ def make_card(item: Item, entries: list[PublishedItem]) -> str:
         ]
         verdicts = f"<details><summary>{summary}</summary><ul>\n{''.join(lines)}</ul></details>"
     return (
-        f"<div markdown>\n\n**[{name}](papers/{paper}.md)**: {escape(item.title)}\n\n{shown}\n\n{verdicts}\n\n"
+        f"<div markdown>\n\n**[{name}](papers/{find_page(name)}.md)**: {escape(item.title)}\n\n{shown}\n\n"
+        f"{verdicts}\n\n"
         f"{made}verdicts: {' and '.join(entry.scale for entry in entries) + ' scale' if entries else 'none'}\n\n"
         f"`prunefield reproduce {name} --scale {scale}`\n\n</div>\n"
     )
+
+
+def find_page(name: str) -> str:
+    """The page that shows the claims of an item: that of its paper, or one of the others."""
+    paper = name.partition("/")[0]
+    pages = [ROOT / "docs" / "papers" / f"{paper}.md", *sorted((ROOT / "docs" / "papers").glob(f"{paper}-*.md"))]
+    shown = re.compile(rf"<!-- published: .*{re.escape(name)}(?![\w.])")
+    return next((page.stem for page in pages if shown.search(page.read_text())), paper)
 
 
 def list_missing(found: Mapping[str, list[PublishedItem]]) -> str:
