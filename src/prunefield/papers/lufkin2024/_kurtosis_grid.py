@@ -51,7 +51,11 @@ class GridSize(NamedTuple):
 
 SIZES: dict[Scale, tuple[GridSize, ...]] = {
     "laptop": (GridSize(40, 30, 50),),
-    "night": (GridSize(40, 30, 200, rate=0.1, time=4000.0), GridSize(160, 4, 80, time=8000.0), GridSize(400, 4, 0)),
+    "night": (
+        GridSize(40, 30, 200, rate=0.1, time=4000.0),
+        GridSize(160, 4, 80, time=8000.0),
+        GridSize(400, 4, 0, time=8000.0),
+    ),
     "paper": tuple(GridSize(sites, 30, 500, 0.05, 1000.0) for sites in (40, 160, 400)),
 }
 # At smoke scale Eq. 5 is integrated on the whole grid, but only these are simulated.

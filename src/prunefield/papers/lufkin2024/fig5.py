@@ -65,8 +65,8 @@ class Fig5(Item):
         "batches of 50 have all translates and both signs of each example; the time is 500, two and a half times "
         "that of the authors' sweep: initialisations with two peaks settle late. At the rate of 0.2 the noise is two "
         "to three times that of the plain batches of 1,000 at rate 0.05 to t = 200 that were run first; night scale "
-        "has batches of 200 at rate 0.1, a fifth of that noise, to t = 4,000: at t = 500 weakly driven fields still grow. The "
-        "criteria were not changed",
+        "has batches of 200 at rate 0.1, a fifth of that noise, to t = 4,000, as weakly driven fields still grow at "
+        "t = 500. The criteria were not changed",
         REST_CHOICE,
         "the position on the x axis is the excess kurtosis in closed form; that of a sample or a truncated "
         "distribution would place Kur(k) with k < 8 elsewhere; k ≤ 4 has no position, as the kurtosis is infinite "
