@@ -72,6 +72,27 @@ def find_threshold(excess: np.ndarray, ipr: np.ndarray) -> float | None:
     return float(excess[last] + share * (excess[last + 1] - excess[last]))
 
 
+def find_thresholds(table: Frame, source: str, least: int = 0) -> dict[str, float | None]:
+    """The threshold of each family, at both lengthscales and every number of sites from `least` on."""
+    return {
+        f"{family}, {name}": find_threshold(numbers(part, "excess"), numbers(part, "mean"))
+        for name, points in list_points(table[table["size"] >= least]).items()
+        if name.startswith(source)
+        for family, part in points.groupby("family")
+    }
+
+
+def find_extremes(table: Frame) -> list[float]:
+    """For each source and setting the largest exponent of the width below an excess kurtosis of −1, and the smallest
+    above +1.
+    """
+    found: list[float] = []
+    for pairs in measure_growth(table).values():
+        low, high = (pairs["growth"][side] for side in (pairs["excess"] <= -FAR, pairs["excess"] >= FAR))
+        found += [low.max(), high.min()]
+    return found
+
+
 def mirror(table: Frame) -> Frame:
     """The null: positive excess kurtosis instead of negative."""
     return table.assign(excess=-table["excess"])
@@ -146,17 +167,18 @@ class Claim3_2(Item):
         decided_at="night",
     )
     def fixed_widths(table: Frame) -> Verdict:
-        seen, good, n = [], [], 0
+        seen, n = [], 0
+        extremes = find_extremes(table)
+        good = [low <= FIXED and high >= GROWING for low, high in zip(extremes[::2], extremes[1::2], strict=True)]
         for name, pairs in measure_growth(table).items():
             low, high = pairs[pairs["excess"] <= -FAR], pairs[pairs["excess"] >= FAR]
-            good += [low["growth"].max() <= FIXED, high["growth"].min() >= GROWING]
             seen.append(
                 f"{name}: exponents up to {low['growth'].max():+.2f} below −1 (widths of {low['width'].min():.1f} to "
                 f"{low['width'].max():.1f} ξ₁), from {high['growth'].min():+.2f} above +1"
             )
             n += len(low) + len(high)
         verdict = judge(good and all(good), "; ".join(seen) or "0 pairs of sizes", max(n, 1))
-        return require_rest(verdict, table[table["excess"].abs() >= FAR], above=0)
+        return require_rest(verdict, table, find_extremes)
 
     @claim(
         "To a first approximation the sign of the excess kurtosis determines whether a field localises ({source})",
@@ -167,17 +189,12 @@ class Claim3_2(Item):
         each=[{"source": source} for source in SOURCES],
     )
     def threshold_at_zero(table: Frame, source: str) -> Verdict:
-        found = {
-            f"{family}, {name}": find_threshold(numbers(part, "excess"), numbers(part, "mean"))
-            for name, points in list_points(table).items()
-            if name.startswith(source)
-            for family, part in points.groupby("family")
-        }
+        found = find_thresholds(table, source)
         seen = "; ".join(f"{name}: {'none' if at is None else format(at, '+.2f')}" for name, at in found.items())
-        large = [at for name, at in found.items() if int(name.rpartition(" ")[2]) >= find_largest(table)]
+        large = find_thresholds(table, source, find_largest(table)).values()
         good = all(at is not None and abs(at) <= 0.5 for at in large)
         verdict = judge(good, f"excess kurtosis at which IPR·N falls through {MIDDLE:g}: {seen}", len(large))
-        return require_rest(verdict, rows(table[table["size"] >= find_largest(table)], source=source))
+        return require_rest(verdict, table, lambda one: find_thresholds(one, source, find_largest(table)).values())
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         sizes = sorted(table["size"].unique())

@@ -16,7 +16,6 @@ from prunefield.papers.lufkin2024._kurtosis_grid import (
     average,
     imagine_grid,
     list_grid,
-    name_setting,
     require_rest,
     shuffle,
     tabulate_grid,
@@ -32,9 +31,12 @@ def average_negative(table: Frame, source: str, lengthscales: tuple[float, float
     return average(table[table["excess"] < -ZERO], source, lengthscales, SITES)
 
 
-def find_simulated(table: Frame) -> Frame:
-    """The fields that the claims on lengthscales 0.3 and 0.7 rest on."""
-    return rows(table, source="simulated", setting=name_setting(SHORT), size=SITES)
+def measure_gaps(table: Frame) -> np.ndarray:
+    """How far the Kur models of negative excess kurtosis lie from a curve through those of NLGP; at 0 the IPR jumps."""
+    points = average_negative(table, "simulated", SHORT)
+    nlgp, kur = (rows(points, family=family) for family in FAMILIES)
+    inside = kur[kur["excess"].between(nlgp["excess"].min(), nlgp["excess"].max())]
+    return np.abs(np.interp(inside["excess"], nlgp["excess"], nlgp["mean"]) - numbers(inside, "mean"))
 
 
 def show_points(points: Frame) -> str:
@@ -103,7 +105,7 @@ class Fig5(Item):
         note = f"ξ = (1, 2) instead: {show_points(other)}. Eq. 5, ξ = (0.3, 0.7): {show_points(flow)}"
         good = len(points) and (points["mean"] >= FULL).all()
         verdict = judge(good, f"ξ = (0.3, 0.7): {show_points(points)}", len(points), note)
-        return require_rest(verdict, find_simulated(table[table["excess"] < -ZERO]))
+        return require_rest(verdict, table, lambda one: average_negative(one, "simulated", SHORT)["mean"])
 
     @claim(
         "Where the excess kurtosis is positive, the IPR is nearly zero",
@@ -131,7 +133,8 @@ class Fig5(Item):
         worst = points.loc[points["deviation"].idxmax()]
         seen = f"standard deviation over initialisations at most {worst['deviation']:.3f} ({worst['model']}), median "
         seen += f"{points['deviation'].median():.3f}"
-        return require_rest(judge(worst["deviation"] <= VISIBLE, seen, len(points)), find_simulated(table))
+        verdict = judge(worst["deviation"] <= VISIBLE, seen, len(points))
+        return require_rest(verdict, table, lambda one: average(one, "simulated", SHORT, SITES)["deviation"])
 
     @claim(
         "The trend is very similar for NLGP and Kur data",
@@ -141,14 +144,11 @@ class Fig5(Item):
         decided_at="laptop",
     )
     def alike(table: Frame) -> Verdict:
-        points = average_negative(table, "simulated", SHORT)  # no curve at 0, where the IPR jumps
-        nlgp, kur = (rows(points, family=family) for family in FAMILIES)
-        inside = kur[kur["excess"].between(nlgp["excess"].min(), nlgp["excess"].max())]
-        gaps = np.abs(np.interp(inside["excess"], nlgp["excess"], nlgp["mean"]) - numbers(inside, "mean"))
+        gaps, curve = measure_gaps(table), rows(average_negative(table, "simulated", SHORT), family="NLGP")
         worst = gaps.max(initial=0.0)
-        seen = f"{len(inside)} Kur models against a curve through {len(nlgp)} NLGP models: largest gap {worst:.2f}"
-        verdict = judge(len(inside) and worst <= 0.15, seen, len(inside) + len(nlgp))
-        return require_rest(verdict, find_simulated(table[table["excess"] < -ZERO]))
+        seen = f"{len(gaps)} Kur models against a curve through {len(curve)} NLGP models: largest gap {worst:.2f}"
+        verdict = judge(len(gaps) and worst <= 0.15, seen, len(gaps) + len(curve))
+        return require_rest(verdict, table, measure_gaps)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         for axes, lengthscales in zip(figure.subplots(1, 2, sharey=True), (SHORT, LONG), strict=True):
