@@ -76,12 +76,14 @@ def draw_random_masks(
     generator: torch.Generator,
 ) -> list[Mask]:
     """Nested random masks with the counts of iterative pruning: one-shot masks of a random permutation per group."""
-    ranks: dict[str, Tensor] = {}
+    masks: list[dict[str, Tensor]] = [{} for _ in range(rounds + 1)]
     for names in groups:
         sizes = [torch.Size(shapes[name]).numel() for name in names]
         order = torch.randperm(sum(sizes), generator=generator).split(sizes)
-        ranks |= {name: part.view(*shapes[name]) for name, part in zip(names, order, strict=True)}
-    return make_oneshot_masks(ranks, groups, rounds, fraction)
+        for n, mask in enumerate(masks):
+            lost = int(compute_removed(n, fraction) * sum(sizes))  # the ranks 0, …, lost − 1: nothing has to be sorted
+            mask |= {name: (part >= lost).view(*shapes[name]) for name, part in zip(names, order, strict=True)}
+    return [Mask(mask) for mask in masks]
 
 
 def count_lifetimes(masks: Sequence[Mask]) -> dict[str, Tensor]:
