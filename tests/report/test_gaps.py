@@ -7,9 +7,10 @@ import pytest
 from prunefield.cli import main
 from prunefield.lab.execution import obtain
 from prunefield.lab.store import Store
+from prunefield.report.collecting import collect_findings
 from prunefield.report.ledger import find_items
 from prunefield.report.page import render_page
-from prunefield.report.page.gaps import collect_findings, describe_store
+from prunefield.report.page.gaps import describe_store
 
 ITEM = "bar2023/lemmaB.1"  # has few and short runs
 
@@ -74,6 +75,26 @@ def test_a_missing_tensor_is_a_problem_of_its_item_alone(copied):
     assert f"prunefield runs remove {run.folder}" in found.problems[ITEM]
     assert len(found.findings) + len(found.missing) == 1
     assert render_page(found.findings, copied, missing=found.missing, problems=found.problems)
+
+
+def test_a_damaged_run_costs_claims_only_its_own_items(copied, capsys):
+    other = "bar2023/lemma4.1"
+    for run in find_items([other])[0].plan("smoke"):
+        obtain(copied, run)
+    run = find_items([ITEM])[0].plan("smoke")[0]
+    (copied.folder(run).path / "tensors.safetensors").unlink()
+    assert main(["claims", ITEM, other, "bar2023/theorem4.4", "--store", str(copied.root)]) == 1
+    said = capsys.readouterr()
+    assert f"{other}\tsmoke\treproduced" in said.out
+    assert "bar2023/theorem4.4 is not in the store" in said.out
+    assert f"{ITEM} is not" not in said.out
+    (line,) = said.err.splitlines()
+    assert line.startswith(f"prunefield: {ITEM} left out: {run.folder} is damaged: ")
+    assert main(["claims", ITEM, other, "--store", str(copied.root), "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert list(answer["problems"]) == [ITEM]
+    assert answer["absent"] == []
+    assert {claim["item"] for claim in answer["claims"]} == {other}
 
 
 def test_failed_stopped_and_foreign_runs_are_listed(copied):

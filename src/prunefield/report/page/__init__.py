@@ -12,7 +12,7 @@ request and no style but its own.
     fields     receptive fields of `imp` runs, round by round           fields.js, unit.js
     dynamics   weights of `neuron` and `flow` runs over time            dynamics.js
     prunings   densities and masks of `pruned` runs, bounds of `sketch` pruning.js
-    gaps       what failed, what is missing and how to make it          store.js
+    gaps       what failed, stopped or is not a run                     store.js
 
 Every part has a share of the 8 MB that a page may take (LARGEST); what does not fit is left out, and the page says so.
 PDF files are put in last, as far as there is room: `prunefield reproduce` writes them into the store anyway.
@@ -30,12 +30,13 @@ import prunefield
 from prunefield.core.files import write_whole
 from prunefield.engines import Engine, Outcome
 from prunefield.lab.store import Store, open_store
+from prunefield.report.collecting import Collected, explain_problem
 from prunefield.report.item_files import make_item_files, read_item_files
 from prunefield.report.ledger import Finding
 from prunefield.report.page.contents import describe_figure, describe_item, list_papers, summarise_versions
 from prunefield.report.page.dynamics import describe_dynamics
 from prunefield.report.page.fields import explore_fields, join_fields
-from prunefield.report.page.gaps import Collected, describe_store, explain_problem
+from prunefield.report.page.gaps import describe_store
 from prunefield.report.page.packing import pack_island
 from prunefield.report.page.prunings import describe_prunings
 from prunefield.report.page.room import drop_runs, pack_pdfs

@@ -14,8 +14,8 @@ import torch
 from prunefield.core.errors import Error
 from prunefield.core.settings import flatten_settings
 from prunefield.lab.store import Store
+from prunefield.report.collecting import explain_problem
 from prunefield.report.page.catalogue import select_runs
-from prunefield.report.page.gaps import explain_problem
 from prunefield.report.page.packing import round_to_bytes
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
