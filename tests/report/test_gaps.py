@@ -10,7 +10,9 @@ from prunefield.lab.store import Store
 from prunefield.report.collecting import collect_findings
 from prunefield.report.ledger import find_items
 from prunefield.report.page import render_page
+from prunefield.report.page.catalogue import select_runs
 from prunefield.report.page.gaps import describe_store
+from prunefield.runs.sketch import Sketch
 
 ITEM = "bar2023/lemmaB.1"  # has few and short runs
 
@@ -75,6 +77,16 @@ def test_a_missing_tensor_is_a_problem_of_its_item_alone(copied):
     assert f"prunefield runs remove {run.folder}" in found.problems[ITEM]
     assert len(found.findings) + len(found.missing) == 1
     assert render_page(found.findings, copied, missing=found.missing, problems=found.problems)
+
+
+def test_a_run_whose_settings_were_edited_is_named_as_its_folder(store):
+    run = Sketch(draws=4)
+    obtain(store, run)
+    path = store.folder(run).path / "settings.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "tau": 2.0}))
+    listed = select_runs(store, Sketch, 9)
+    assert listed.runs == []
+    assert f"prunefield runs remove {run.folder}" in listed.problems[run.folder]
 
 
 def test_a_damaged_run_costs_claims_only_its_own_items(copied, capsys):

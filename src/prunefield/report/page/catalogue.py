@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from prunefield.core.errors import Error
+from prunefield.core.errors import Error, StoreError
 from prunefield.core.settings import flatten_settings
 from prunefield.lab.store import Store
 from prunefield.report.page.contents import show_setting
@@ -30,6 +30,8 @@ def select_runs(store: Store, kind: type[R], most: int, *, where: Callable[[R], 
     for name in names:
         try:
             run = Run.parse(store[name].table("settings"))
+            if run.folder != name:
+                raise StoreError(f"its settings are those of {run.folder}; {store[name].remedy}")
             if isinstance(run, kind) and where(run):
                 found.append(run)
         except Error as error:  # made by another version, or somebody has edited it
