@@ -112,6 +112,18 @@ def test_a_claim_opens_its_figure_numbers_settings_and_command(open_page):
     claim.get_by_role("cell", name="examples").first.wait_for()
 
 
+def test_intervals_are_promised_only_where_the_table_has_some(open_page):
+    page = open_page()
+    for link in page.locator("#places .shelf li a").all():
+        link.click()
+        page.get_by_role("heading", level=1, name=link.locator(".name").inner_text()).wait_for()
+        fold = page.locator("details.fold", has_text="Numbers of the figure").first
+        fold.locator("summary").click()
+        fold.locator("td").first.wait_for()
+        promised = "with intervals" in fold.locator("summary").inner_text()
+        assert promised == (fold.locator("th", has_text="interval)").count() > 0)
+
+
 def test_the_sidebar_leads_to_an_item_with_files(open_page, tmp_path):
     page = open_page()
     page.locator("#places a", has_text="Theorem 4.4").click()

@@ -69,6 +69,10 @@ async function showNumbers(item) {
   return showTable(`Table of ${item.name}: ${sayRows(item, rows.length)}${more}${rest}`, names, shown);
 }
 
+function nameNumbers(item) {
+  return item.intervals ? "Numbers of the figure, with intervals" : "Numbers of the figure";
+}
+
 /** How many rows of a table the page has. */
 function sayRows(item, here) {
   return here < item.rows ? `the first ${here.toLocaleString("en")} of ${count(item.rows, "row")}` : count(item.rows, "row");
@@ -131,7 +135,7 @@ function showItem(item) {
     el("div", { class: "claims" }, item.claims.map((claim, place) => showClaim(item, claim, place, { figure: false }))),
     el("h2", {}, "Numbers, settings and command"),
     el("p", {}, "To repeat it:"), showCommand(makeCommand(item)),
-    later("Numbers of the figure, with intervals", () => showNumbers(item)),
+    later(nameNumbers(item), () => showNumbers(item)),
     later("Settings of the runs, and what made them", () => showSettings(item)),
     item.choices.length ? makeFold("What the paper leaves open, and what was chosen", () =>
       el("ul", {}, item.choices.map((choice) => el("li", {}, choice)))) : null,

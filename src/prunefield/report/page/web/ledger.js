@@ -137,7 +137,7 @@ function explainClaim(item, claim, figure) {
   return [
     el("dl", {}, facts.filter(([, text]) => text).map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text)))),
     figure ? showFigure(item) : null,
-    figure ? later("Numbers of the figure, with intervals", () => showNumbers(item)) : null,
+    figure ? later(nameNumbers(item), () => showNumbers(item)) : null,
     figure ? later("Settings that vary, and the rest", () => showSettings(item)) : null,
     el("p", { class: "small soft" }, "To repeat it:"), showCommand(makeCommand(item)),
     figure ? el("p", {}, el("a", { href: makeAddress("item", item.name) }, `All about ${item.name}`)) : null,
