@@ -11,18 +11,22 @@ function showFields(query) {
     el("p", { class: "lead" }, "Each square is a unit of a pruned network: the inputs that are still connected to it. Choose a round or play the pruning; click a unit to see its measurements."),
   ];
   if (!runs.length) return [...head, missingRuns("imp", finished, problems, "prunefield reproduce redman2025/fig4 --scale smoke")];
+  const first = runs.some(({ run }) => run === query.run) ? query.run : runs[0].run;
   const now = {
-    run: runs.some(({ run }) => run === query.run) ? query.run : runs[0].run,
-    layer: query.layer, show: query.show === "weights" ? "weights" : "mask", round: query.round,
+    run: first, layer: query.layer, show: query.show === "weights" ? "weights" : "mask", round: query.round,
     method: Object.hasOwn(METHODS, query.method) ? query.method : "imp", unit: query.unit === undefined ? null : Number(query.unit),
   };
   const stage = el("div", { class: "stage", "aria-busy": "true" });
   const detail = el("section", { class: "detail", "aria-live": "polite" });
   const layers = el("div", {});
   const player = makePlayer("Round", (round) => { now.round = round; update(); });
+  const reader = makeReader();
   let data = null;
-  async function load() {
-    data = await readIsland(`fields/${now.run}`);
+  async function load(run, changes = {}) {
+    const found = await reader.read(`fields/${run}`);
+    if (!found) return;
+    Object.assign(now, { run, ...changes });
+    data = found;
     now.layer = readWhole(now.layer, data.layers.length - 1, 0);
     now.round = readWhole(now.round, data.rounds, data.rounds);
     layers.replaceChildren(labelled("Layer", makeSelect(data.layers.map(({ of, shape }, place) => [String(place), `${place + 1}: ${of} units, ${place ? `fed by ${shape[1] * shape[2]} units` : `fed by ${shape.join("×")} inputs`}`]),
@@ -49,13 +53,13 @@ function showFields(query) {
   window.addEventListener("themechange", redraw);
   const view = [...head,
     el("div", { class: "controls" },
-      labelled("Data and run", makeSelect(runs.map(({ run, name }) => [run, name]), now.run, (run) => { Object.assign(now, { run, unit: null, round: null }); load(); })),
+      labelled("Data and run", makeSelect(runs.map(({ run, name }) => [run, name]), now.run, (run) => load(run, { unit: null, round: null }))),
       layers,
       el("div", { class: "control" }, el("span", { class: "label" }, "Show"), makeChoice("Show", [["mask", "masks"], ["weights", "weights"]], now.show, (show) => { now.show = show; update(); }))),
     player.node, stage, detail,
     el("p", { class: "soft small" }, `${count(runs.length, "run")} of ${finished} in the store${runs.length + Object.keys(problems).length < finished ? " (without those of a single step, and as many as there is room for)" : ""}; units are the most connected ones of the last round of IMP.`), listProblems(problems)];
-  load();
-  return Object.assign(view, { leave: () => { player.stop(); window.removeEventListener("themechange", redraw); } });
+  load(first);
+  return Object.assign(view, { leave: () => { reader.stop(); player.stop(); window.removeEventListener("themechange", redraw); } });
 }
 
 /** The place of the unit that keeps most inputs in the last round. */
