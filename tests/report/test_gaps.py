@@ -75,8 +75,10 @@ def test_a_missing_tensor_is_a_problem_of_its_item_alone(copied):
     found = collect_findings(copied, find_items([ITEM, "lufkin2024/kur-kurtosis"]))
     assert "tensors.safetensors is missing" in found.problems[ITEM]
     assert f"prunefield runs remove {run.folder}" in found.problems[ITEM]
+    (item,) = found.unreadable
+    assert item["command"] == f"prunefield reproduce {ITEM} --scale smoke --store {copied.root}"
     assert len(found.findings) + len(found.missing) == 1
-    assert render_page(found.findings, copied, missing=found.missing, problems=found.problems)
+    assert render_page(found.findings, copied, missing=found.missing, unreadable=found.unreadable)
 
 
 def test_a_run_whose_settings_were_edited_is_named_as_its_folder(store):

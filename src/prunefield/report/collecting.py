@@ -18,11 +18,16 @@ FEW = 3  # items that a line names
 
 @dataclass(frozen=True)
 class Collected:
-    """The findings of a store; `missing` items are described, and `problems` say why an item could not be read."""
+    """The findings of a store, and a description of each item that is `missing` or `unreadable`."""
 
     findings: list[Finding] = field(default_factory=list)
     missing: list[dict[str, Any]] = field(default_factory=list)
-    problems: dict[str, str] = field(default_factory=dict)
+    unreadable: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """Why items could not be read."""
+        return {item["name"]: item["problem"] for item in self.unreadable}
 
 
 def collect_findings(
@@ -43,7 +48,7 @@ def collect_findings(
             else:
                 found.missing.append(_describe_gap(store, item, scale))
         except Exception as error:
-            found.problems[item.kind()] = explain_problem(error)
+            found.unreadable.append(describe_problem(store, item, scale or _find_largest(store, item), error))
     return found
 
 
@@ -57,11 +62,29 @@ def _describe_gap(store: Store, item: Item, scale: Scale | None) -> dict[str, An
         counts[candidate] = (len(runs) - len(absent), len(runs), sum(run.seconds() for run in absent))
     own = max(counts, key=lambda name: (counts[name][0] / max(1, counts[name][1]), -SCALES.index(name)))
     done, needed, seconds = counts[own]
-    command = f"prunefield reproduce {item.kind()} --scale {own} --store {quote(str(store.root))}"
-    return {
-        "name": item.kind(), "title": item.title, "scale": own, "done": done, "needed": needed, "seconds": seconds,
-        "command": command,
-    }  # fmt: skip
+    return {**_describe_item(store, item, own), "done": done, "needed": needed, "seconds": seconds}
+
+
+def describe_problem(store: Store, item: Item, scale: Scale, error: Exception) -> dict[str, Any]:
+    """Why an item could not be read or drawn, and the command that makes it again."""
+    return {**_describe_item(store, item, scale), "problem": explain_problem(error)}
+
+
+def _describe_item(store: Store, item: Item, scale: Scale) -> dict[str, Any]:
+    command = f"prunefield reproduce {item.kind()} --scale {scale} --store {quote(str(store.root))}"
+    return {"name": item.kind(), "title": item.title, "scale": scale, "command": command}
+
+
+def _find_largest(store: Store, item: Item) -> Scale:
+    """The largest scale of which all runs are there, damaged or not; the first if there is none."""
+    smallest, *others = item.scales
+    try:
+        for own in reversed(others):
+            if all(store.folder(run).is_done for run in item.plan(own)):
+                return own
+    except Exception:  # its plan is what fails
+        return smallest
+    return smallest
 
 
 def explain_problem(error: Exception) -> str:

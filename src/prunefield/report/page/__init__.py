@@ -30,7 +30,7 @@ import prunefield
 from prunefield.core.files import write_whole
 from prunefield.engines import Engine, Outcome
 from prunefield.lab.store import Store, open_store
-from prunefield.report.collecting import Collected, explain_problem
+from prunefield.report.collecting import Collected, describe_problem
 from prunefield.report.item_files import make_item_files, read_item_files
 from prunefield.report.ledger import Finding
 from prunefield.report.page.contents import describe_figure, describe_item, list_papers, summarise_versions
@@ -58,7 +58,7 @@ EXPLORERS = {  # what collects their data; fields take the longest and are divid
 
 def write_page(found: Collected, store: Store, path: Path, *, engine: Engine | None = None) -> Path:
     """Writes the page of what was found in a store."""
-    page = render_page(found.findings, store, missing=found.missing, problems=found.problems, engine=engine)
+    page = render_page(found.findings, store, missing=found.missing, unreadable=found.unreadable, engine=engine)
     write_whole(path, page.encode())
     return path
 
@@ -68,18 +68,18 @@ def render_page(
     store: Store,
     *,
     missing: Sequence[Mapping[str, Any]] = (),
-    problems: Mapping[str, str] | None = None,
+    unreadable: Sequence[Mapping[str, Any]] = (),
     engine: Engine | None = None,
 ) -> str:
     """The page as text; the data of the explorers are collected by processes of the engine, if there is one."""
-    problems, islands, items = dict(problems or {}), {}, []
+    unreadable, islands, items = list(unreadable), {}, []
     explore = _explore_store(store, engine)
     for finding in findings:
         try:
             drawn = read_item_files(finding, store) or make_item_files(finding)
             item, figure = describe_item(finding, drawn), describe_figure(finding, drawn, store)
         except Exception as error:  # the drawing of one item must not cost the page of all others
-            problems[finding.name] = explain_problem(error)
+            unreadable.append(describe_problem(store, finding.item, finding.scale, error))
         else:
             items.append(item)
             islands[f"item/{finding.name}"] = figure
@@ -93,11 +93,11 @@ def render_page(
     packed |= pack_pdfs(pdfs, LARGEST - sum(map(len, packed.values())))
     index = {
         "version": prunefield.__version__,
-        "papers": list_papers([*(item["name"] for item in items), *(gap["name"] for gap in missing), *problems]),
+        "papers": list_papers(item["name"] for item in [*items, *missing, *unreadable]),
         "items": items,
         **summaries,
         "missing": missing,
-        "problems": problems,
+        "unreadable": unreadable,
         "store": describe_store(store),
         "made": summarise_versions(made for found in findings for made in describe_makers(store, found)),
     }

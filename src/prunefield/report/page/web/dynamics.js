@@ -8,7 +8,7 @@ function showDynamics(query) {
     el("h1", {}, "How the field of a neuron becomes local"),
     el("p", { class: "lead" }, "One ReLU neuron is trained to tell two lengthscales apart. First what gradient descent did, then what the flow of Eq. 5 predicts from the same initial weights."),
   ];
-  if (!entries.length) return [...head, missingRuns("neuron", finished, problems, "prunefield reproduce lufkin2024/fig3 --scale smoke")];
+  if (!entries.length) return [...head, missingRuns("neuron", finished, problems, "lufkin2024/fig3")];
   const now = { run: null, init: query.init, time: null };
   const controls = el("div", { class: "controls" });
   const stage = el("div", { class: "maps", "aria-busy": "true" });

@@ -10,7 +10,7 @@ function showFields(query) {
     el("h1", {}, "Receptive fields while they form"),
     el("p", { class: "lead" }, "Each square is a unit of a pruned network: the inputs that are still connected to it. Choose a round or play the pruning; click a unit to see its measurements."),
   ];
-  if (!runs.length) return [...head, missingRuns("imp", finished, problems, "prunefield reproduce redman2025/fig4 --scale smoke")];
+  if (!runs.length) return [...head, missingRuns("imp", finished, problems, "redman2025/fig4")];
   const first = runs.some(({ run }) => run === query.run) ? query.run : runs[0].run;
   const now = {
     run: first, layer: query.layer, show: query.show === "weights" ? "weights" : "mask", round: query.round,
@@ -143,9 +143,9 @@ function makePlayer(name, change) {
   };
 }
 
-function missingRuns(kind, finished, problems, command) {
+function missingRuns(kind, finished, problems, item) {
   return el("div", {}, el("p", { class: "notice" }, finished ? `No ${kind} run could be read.` : `The store has no finished ${kind} run. This command makes some:`),
-    finished ? null : showCommand(command), listProblems(problems));
+    finished ? null : showCommand(sayCommand([item], "smoke")), listProblems(problems));
 }
 
 function listProblems(problems) {

@@ -143,7 +143,7 @@ function showItem(item) {
 }
 
 function makeCommand(item) {
-  return `prunefield reproduce ${item.name} --scale ${item.scale}`;
+  return sayCommand([item.name], item.scale);
 }
 
 /** A fold whose content comes from an island. */

@@ -54,11 +54,19 @@ function showLedger(query) {
     el("h1", {}, "What was claimed, and what holds"),
     el("p", { class: "lead" }, all.length ? `${count(all.length, "claim")} of ${count(countPapers(), "paper")}, each checked by computation: ${sayCounts(countVerdicts(all))}.`
       : "This store has no finished item yet."),
+    sayGaps(),
     el("div", { class: "papers" }, index.papers.map(showPaper)),
     showFilters(query, update, verdicts), el("div", { class: "found" }, found, fold), list,
   ];
   update();
   return Object.assign(view, { update, leave: () => window.removeEventListener("beforeprint", print) });
+}
+
+/** A line on what the first view does not show. */
+function sayGaps() {
+  const { missing, unreadable } = index;
+  const parts = [missing.length && `${count(missing.length, "item")} not finished`, unreadable.length && `${count(unreadable.length, "item")} could not be read`].filter(Boolean);
+  return parts.length ? el("p", { class: "gaps" }, `Not shown: ${parts.join(", ")}. `, el("a", { href: "#/store" }, "What is missing, and why")) : null;
 }
 
 function countPapers() {

@@ -4,7 +4,7 @@ function showPruning(query) {
   const { pruned, bounds, problems } = index.pruning;
   const head = [el("h1", {}, "What a score keeps"),
     el("p", { class: "lead" }, "Networks pruned at initialisation: how much each layer keeps, whether the largest scores are kept or a mask is sampled, and how far two masks agree.")];
-  if (!pruned && !bounds) return [...head, missingRuns("pruned", 0, problems, "prunefield reproduce bar2023 --scale smoke")];
+  if (!pruned && !bounds) return [...head, missingRuns("pruned", 0, problems, "bar2023")];
   const place = el("div", { "aria-busy": "true" });
   const reader = makeReader();
   reader.read("pruning").then((data) => {
