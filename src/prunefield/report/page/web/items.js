@@ -112,7 +112,7 @@ function showVersions(made) {
   const versions = ["prunefield", "python", "torch", "numpy", "scipy"].filter((name) => made[name]?.length)
     .map((name) => `${name} ${made[name].join(", ")}`);
   if (!versions.length) return el("p", { class: "soft" }, "It needs no runs.");
-  const machine = [...made.system, ...made.machine, ...made.device].join(", ");
+  const machine = [...made.system, ...made.machine, ...made.processor, ...made.device].join(", ");
   const when = made.first === made.last ? made.last : `${made.first} to ${made.last}`;
   const parts = [versions.join(", "), machine, `${showSeconds(made.seconds)} of one core`, when]; // published values have no machine and no date
   return el("p", { class: "soft" }, `Made with ${parts.filter(Boolean).join("; ")}.`);
