@@ -9,6 +9,7 @@ async function start() {
   index = await readIsland("index");
   buildSidebar();
   window.addEventListener("hashchange", showView);
+  window.addEventListener("beforeprint", printLight);
   showView();
 }
 
@@ -110,6 +111,18 @@ function readTheme() {
 
 function applyTheme(theme) {
   if (theme) document.documentElement.dataset.theme = theme;
+}
+
+/** Paper is white: what is painted in the colours of the theme is painted again, light. */
+function printLight() {
+  const { theme } = document.documentElement.dataset;
+  applyTheme("light");
+  window.dispatchEvent(new Event("themechange"));
+  window.addEventListener("afterprint", () => {
+    if (theme) applyTheme(theme);
+    else delete document.documentElement.dataset.theme;
+    window.dispatchEvent(new Event("themechange"));
+  }, { once: true });
 }
 
 function switchTheme() {
