@@ -8,7 +8,7 @@ of a drawing can meet those of the page or of another drawing. The script builds
 into it as text, so a name with HTML in it is shown and not run; the policy of the file allows no other script, no
 request and no style but its own.
 
-    contents   claims, figures, tables and settings of the items        ledger.js, items.js
+    contents   claims, figures, tables and settings of the items        ledger.js, search.js, items.js
     fields     receptive fields of `imp` runs, round by round           fields.js, unit.js
     dynamics   weights of `neuron` and `flow` runs over time            dynamics.js
     prunings   densities and masks of `pruned` runs, bounds of `sketch` pruning.js
@@ -44,8 +44,8 @@ from prunefield.report.publishing import describe_makers
 
 LARGEST = 7_400_000  # bytes of all islands but that of the claims: with it and the script less than 8 MB
 SCRIPTS = (
-    "elements", "islands", "charts", "address", "verdicts", "items", "ledger", "fields", "unit", "dynamics", "pruning",
-    "store", "main",
+    "elements", "islands", "charts", "address", "verdicts", "items", "search", "ledger", "fields", "unit", "dynamics",
+    "pruning", "store", "main",
 )  # fmt: skip
 STYLES = ("colours", "page", "parts", "explorers")
 Explored = tuple[dict[str, Any], dict[str, str]]  # what an explorer lists, and its packed islands

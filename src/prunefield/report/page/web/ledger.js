@@ -5,18 +5,11 @@ const FEW = 30; // claims that are shown at once; of more, a list of their items
 
 /** The claims that the filters of the address let through, by item. */
 function filterClaims({ paper, verdict, scale, q }) {
-  const words = (q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  const words = readWords(q ?? "");
   return index.items
     .filter((item) => (!paper || item.name.startsWith(`${paper}/`)) && (!scale || item.scale === scale))
     .map((item) => ({ item, claims: item.claims.filter((claim) => (!verdict || claim.status === verdict) && hasWords(item, claim, words)) }))
     .filter(({ claims }) => claims.length);
-}
-
-function hasWords(item, claim, words) {
-  if (!words.length) return true;
-  const text = [item.name, item.title, claim.text, claim.where, claim.expected, claim.observed, claim.note, claim.status]
-    .join(" ").toLowerCase();
-  return words.every((word) => text.includes(word));
 }
 
 /** The view of all claims. */
