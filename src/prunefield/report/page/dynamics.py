@@ -30,14 +30,14 @@ STEPS, STARTS = 60, 32  # records and initialisations of a run that are shown at
 
 def describe_dynamics(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
     """The list of entries with all that the phase diagram needs, and an island for each of them."""
-    neurons, flows = select_runs(store, Neuron, RUNS), select_runs(store, Flow, RUNS)
+    neurons = select_runs(store, Neuron, RUNS, where=lambda run: isinstance(run.task, Discrimination))  # with a φ
+    flows = select_runs(store, Flow, RUNS)
     problems = {**neurons.problems, **flows.problems}
     starts: dict[str, list[Flow]] = {}
     for flow in sorted(flows.runs, key=lambda flow: flow.amplifier != "exact"):  # beside the simulation
         starts.setdefault(_name_start(flow), []).append(flow)
-    known = [run for run in neurons.runs if isinstance(run.task, Discrimination)]  # others have no φ to be shown
-    groups: list[tuple[Neuron | None, list[Flow]]] = [(run, starts.get(_name_start(run), [])) for run in known]
-    used = {_name_start(run) for run in known}
+    groups: list[tuple[Neuron | None, list[Flow]]] = [(run, starts.get(_name_start(run), [])) for run in neurons.runs]
+    used = {_name_start(run) for run in neurons.runs}
     groups += [(None, found) for start, found in starts.items() if start not in used]
     entries, islands, size = [], {}, 0
     for neuron, found in groups:
