@@ -71,6 +71,30 @@ def test_a_click_on_a_unit_shows_what_is_measured_on_it(open_page):
     assert page.locator(".detail h2").inner_text() == f"Unit {unit}, random, round {last}"
 
 
+def test_only_the_name_of_the_unit_is_announced_while_it_plays(open_page):
+    page = open_page("#/fields?round=0")
+    wait(page)
+    page.locator(".detail [role=status]").evaluate("(node) => { node.marked = true; }")
+    page.get_by_role("slider", name="Round").fill("1")
+    status = page.locator(".detail [role=status]", has_text="round 1")
+    assert status.evaluate("(node) => node.marked")  # the same element, or nothing would be announced
+    assert page.locator("[aria-live]").count() == 0
+
+
+def test_axes_have_one_way_to_write_powers_and_the_numbers_of_the_text(open_page):
+    page = open_page("#/dynamics")
+    wait(page)
+    labels = page.locator("figure", has_text="against excess kurtosis").locator("svg text.end").all_text_contents()
+    assert labels[:3] == ["1", "1.5", "3"]
+    page = open_page("#/pruning")
+    wait(page)
+    chart = page.locator("figure", has_text="Median error and bounds")
+    for place in ("text.end", "text.middle:not(.label)"):
+        labels = chart.locator(place).all_text_contents()
+        assert len(labels) > 1
+        assert len({"10" in label and label[-1] in "⁰¹²³⁴⁵⁶⁷⁸⁹" for label in labels}) == 1, labels
+
+
 def test_weights_and_deeper_layers_are_shown(open_page):
     page = open_page("#/fields")
     wait(page)

@@ -170,8 +170,10 @@ function drawPhase(entries, chosen) {
   const kinds = [...new Set(known.map(({ task }) => task))];
   const series = kinds.map((kind, place) => ({ name: kind, hue: HUES[place % HUES.length], chosen, choose: (run) => makeAddress("dynamics", "", { run }),
     points: known.filter(({ task }) => task === kind).map(({ excess, ends, run, title }) => [Math.max(-2.1, Math.min(20, excess)), Object.values(ends)[0], run, `${title}: excess kurtosis ${showNumber(excess)}, IPR × N ${showNumber(Object.values(ends)[0])}`]) }));
+  const most = Math.max(...known.map(({ ends }) => Object.values(ends)[0]));
+  const ticks = [1, 1.5, 3, 10, 30, 100, 300, 1000].filter((tick) => tick <= most); // those of which the text speaks
   const cut = known.some(({ excess }) => excess > 20) ? " (at 20: 20 or more)" : "";
-  const figure = drawChart({ title: `IPR × N at the end against excess kurtosis${cut}`, series, x: { label: "excess kurtosis of a site" }, y: { label: "IPR × N", log: true }, width: 760, height: 330 });
+  const figure = drawChart({ title: `IPR × N at the end against excess kurtosis${cut}`, series, x: { label: "excess kurtosis of a site" }, y: { label: "IPR × N", log: true, from: 1, ticks }, width: 760, height: 330 });
   figure.querySelector("svg").setAttribute("role", "group");
   figure.classList.add("wide");
   return figure;

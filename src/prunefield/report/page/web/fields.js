@@ -17,7 +17,8 @@ function showFields(query) {
     method: Object.hasOwn(METHODS, query.method) ? query.method : "imp", unit: query.unit === undefined ? null : Number(query.unit),
   };
   const stage = el("div", { class: "stage", "aria-busy": "true" });
-  const detail = el("section", { class: "detail", "aria-live": "polite" });
+  const heading = el("span", { role: "status" });
+  const detail = el("div", {});
   const layers = el("div", {});
   const player = makePlayer("Round", (round) => { now.round = round; update(); });
   const reader = makeReader();
@@ -43,6 +44,7 @@ function showFields(query) {
     player.say(`round ${now.round} of ${data.rounds}: ${showNumber(100 * layer.density[now.round])}% of the weights kept${accuracy === null || accuracy === undefined ? "" : `, accuracy ${showNumber(100 * accuracy)}%`}`);
     stage.replaceChildren(...Object.keys(METHODS).map((method) => showUnits(layer, method, now, choose)));
     stage.removeAttribute("aria-busy");
+    heading.textContent = `Unit ${now.unit}, ${MARKS[now.method]}, round ${now.round}`;
     replaceContent(detail, ...showUnit(data, now, place, choose));
   }
   function choose(method, unit) {
@@ -56,7 +58,7 @@ function showFields(query) {
       labelled("Data and run", makeSelect(runs.map(({ run, name }) => [run, name]), now.run, (run) => load(run, { unit: null, round: null }))),
       layers,
       el("div", { class: "control" }, el("span", { class: "label" }, "Show"), makeChoice("Show", [["mask", "masks"], ["weights", "weights"]], now.show, (show) => { now.show = show; update(); }))),
-    player.node, stage, detail,
+    player.node, stage, el("section", { class: "detail" }, el("h2", {}, heading), detail),
     el("p", { class: "soft small" }, `${count(runs.length, "run")} of ${finished} in the store${runs.length + Object.keys(problems).length < finished ? " (without those of a single step, and as many as there is room for)" : ""}; units are the most connected ones of the last round of IMP.`), listProblems(problems)];
   load(first);
   return Object.assign(view, { leave: () => { reader.stop(); player.stop(); window.removeEventListener("themechange", redraw); } });
@@ -150,5 +152,5 @@ function missingRuns(kind, finished, problems, item) {
 
 function listProblems(problems) {
   const names = Object.entries(problems);
-  return names.length ? makeFold(`${count(names.length, "run")} left out, and why`, () => el("ul", { class: "plain small" }, names.map(([name, text]) => el("li", {}, el("code", {}, name), `: ${text}`)))) : null;
+  return names.length ? makeFold("What is left out, and why", () => el("ul", { class: "plain small" }, names.map(([name, text]) => el("li", {}, el("code", {}, name), `: ${text}`)))) : null;
 }
