@@ -87,7 +87,7 @@ function makeSweep(entries, now, also, open) {
     const move = (value) => open(nearest(offered, now, key, value).run, key);
     const name = key.replace("task.", "");
     const mine = values.findIndex((value) => JSON.stringify(value) === JSON.stringify(now.settings[key]));
-    const words = also?.key === key && also.words ? el("span", { class: "soft small" }, `also changed: ${also.words}`) : null;
+    const words = also?.key === key && also.words ? el("span", { class: "also soft small" }, `also changed: ${also.words}`) : null;
     let control;
     if (isNumber && isAlone && values.length > 2) {
       const slider = el("input", { type: "range", min: "0", max: String(values.length - 1), value: String(mine), "aria-valuetext": showNumber(now.settings[key]), change: () => move(values[Number(slider.value)]) });
