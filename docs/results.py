@@ -27,6 +27,7 @@ from prunefield.cli.verbs.reproduce import print_end
 from prunefield.core.errors import Error
 from prunefield.lab.store import Store
 from prunefield.papers import SCALES, Item, Status
+from prunefield.report.collecting import list_problems
 from prunefield.report.kept import read_kept_runs
 from prunefield.report.ledger import check_scale, find_items
 from prunefield.report.publishing import PublishedItem, find_published, judge_kept, list_published, publish
@@ -50,7 +51,10 @@ def main() -> int:
     readme = ROOT / "README.md"
     try:
         if args.demo:
-            readme.write_text(fill_demo(readme.read_text(), read_ledger(None, "smoke", args.demo)))
+            found = read_ledger(None, "smoke", args.demo)
+            if found.failures:
+                sys.exit("\n".join(list_problems(found.failures)))
+            readme.write_text(fill_demo(readme.read_text(), found))
         published = (
             publish(Store(args.publish), find_items(args.items), check_scale(args.scale)) if args.publish else []
         )

@@ -22,6 +22,8 @@ from prunefield.cli.verbs.reproduce import print_end
 from prunefield.core.names import modules, read_summary
 from prunefield.core.terminal import find_width, show_table
 from prunefield.lab.execution import obtain
+from prunefield.lab.store import Store
+from prunefield.report.ledger import find_items
 from prunefield.report.screen import choose_highlights, show_ledger, show_summary
 
 pytestmark = pytest.mark.usefixtures("workers")
@@ -207,6 +209,17 @@ def test_a_plan_has_the_dates_of_stored_runs_and_stars_only_estimates(capsys, tm
     first, *_ = [line for line in capsys.readouterr().out.splitlines() if line.startswith("toy-")]
     assert listed in first
     assert "*" not in first
+
+
+def test_a_plan_is_as_wide_as_the_terminal(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "60")
+    lemmas = ["bar2023/lemma4.1", "bar2023/lemmaB.1"]
+    (run, *_) = find_items(lemmas)[0].plan("smoke")
+    obtain(Store(tmp_path / "store"), run)
+    assert main(["reproduce", *lemmas, "--dry-run", "--store", str(tmp_path / "store")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any("to do: " in line for line in lines)
+    assert max(map(len, lines)) <= 60
 
 
 def test_the_last_screen_names_a_few_unfinished_items(capsys, tmp_path):

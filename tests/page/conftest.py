@@ -4,8 +4,12 @@ Where there is no browser, every test here is skipped and says why. PRUNEFIELD_P
 store at laptop scale, to be looked at instead of a small one that is made here.
 """
 
+import base64
+import json
 import os
+import re
 import shutil
+import zlib
 from pathlib import Path
 
 import pytest
@@ -54,6 +58,14 @@ def page_file(browser, tmp_path_factory):
     assert not reproduce(ITEMS, "smoke", folder / "store", jobs=2, progress=False).failures
     assert main(["report", "--store", str(folder / "store"), "--out", str(folder / "report.html")]) == 0
     return folder / "report.html"
+
+
+@pytest.fixture(scope="session")
+def index(page_file):
+    """What the page lists, from its first island."""
+    text = re.search(r'data-island="index">([^<]*)<', page_file.read_text())[1]
+    data = zlib.decompress(base64.b64decode(text))
+    return json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
 
 
 @pytest.fixture

@@ -71,6 +71,30 @@ def test_a_click_on_a_unit_shows_what_is_measured_on_it(open_page):
     assert page.locator(".detail h2").inner_text() == f"Unit {unit}, random, round {last}"
 
 
+def test_only_the_name_of_the_unit_is_announced_while_it_plays(open_page):
+    page = open_page("#/fields?round=0")
+    wait(page)
+    page.locator(".detail [role=status]").evaluate("(node) => { node.marked = true; }")
+    page.get_by_role("slider", name="Round").fill("1")
+    status = page.locator(".detail [role=status]", has_text="round 1")
+    assert status.evaluate("(node) => node.marked")  # the same element, or nothing would be announced
+    assert page.locator("[aria-live]").count() == 0
+
+
+def test_axes_have_one_way_to_write_powers_and_the_numbers_of_the_text(open_page):
+    page = open_page("#/dynamics")
+    wait(page)
+    labels = page.locator("figure", has_text="against excess kurtosis").locator("svg text.end").all_text_contents()
+    assert labels[:3] == ["1", "1.5", "3"]
+    page = open_page("#/pruning")
+    wait(page)
+    chart = page.locator("figure", has_text="Median error and bounds")
+    for place in ("text.end", "text.middle:not(.label)"):
+        labels = chart.locator(place).all_text_contents()
+        assert len(labels) > 1
+        assert len({"10" in label and label[-1] in "⁰¹²³⁴⁵⁶⁷⁸⁹" for label in labels}) == 1, labels
+
+
 def test_weights_and_deeper_layers_are_shown(open_page):
     page = open_page("#/fields")
     wait(page)
@@ -121,6 +145,48 @@ def test_a_point_of_the_phase_diagram_opens_its_field(open_page):
     page.keyboard.press("Enter")
     page.locator(f'.chart a.chosen[aria-label="{name}"]').wait_for()  # once its data are read
     assert page.locator(".chart a.chosen").count() == 1
+
+
+def test_it_opens_where_peaks_agree_and_says_where_they_do_not(open_page, index):
+    page = open_page("#/dynamics")
+    wait(page)
+    entries = index["dynamics"]["entries"]
+    words = page.get_by_text("batches are noisy and Eq. 5 is not")
+    assert words.is_visible() == (not any(entry["agree"][:1] == [True] for entry in entries))
+    other = next(entry for entry in entries if False in entry["agree"])
+    page = open_page(f"#/dynamics?run={other['run']}&init={other['agree'].index(False)}")
+    wait(page)
+    assert page.get_by_text("batches are noisy and Eq. 5 is not").is_visible()
+
+
+def test_a_setting_is_changed_alone_or_the_page_says_what_else_was_changed(open_page, index):
+    entries = {entry["run"]: entry["settings"] for entry in index["dynamics"]["entries"]}
+    page = open_page("#/dynamics")
+    wait(page)
+    for kind in [option.get_attribute("value") for option in page.get_by_label("Data").locator("option").all()]:
+        page.get_by_label("Data").select_option(kind)
+        page.wait_for_function("(kind) => document.querySelector('.controls select').value === kind", arg=kind)
+        keys = page.locator(".controls [data-key]").evaluate_all("(all) => all.map((one) => one.dataset.key)")
+        for key in keys:
+            field = page.locator(f".controls [data-key='{key}']").locator("select, input")
+            if field.count() == 0:  # another run may have others
+                continue
+            before = read_run(page)
+            if field.evaluate("(node) => node.tagName") == "SELECT":
+                values = [option.get_attribute("value") for option in field.locator("option").all()]
+                field.select_option(values[0] if field.input_value() == values[-1] else values[-1])
+            else:
+                field.fill(field.get_attribute("max" if field.input_value() == "0" else "min"))
+            page.wait_for_function("(old) => !location.hash.includes(old)", arg=before)
+            old, new = entries[before], entries[read_run(page)]
+            also = {name for name in old.keys() & new.keys() - {key} if old[name] != new[name]} - {"record_every"}
+            words = page.locator(f".controls [data-key='{key}']").get_by_text("also changed:")
+            assert words.count() == (1 if also else 0), (key, also)
+            assert all(f"{name.removeprefix('task.')} = " in words.inner_text() for name in also)
+
+
+def read_run(page):
+    return re.search(r"run=([^&]+)", page.url)[1]
 
 
 def test_another_kind_of_data_has_another_amplifier(open_page):
@@ -218,6 +284,18 @@ def test_an_address_with_values_that_this_page_does_not_have_is_shown(open_page,
     wait(page)
     assert "NaN" not in page.url
     assert page.locator("main h1").inner_text()
+
+
+@pytest.mark.parametrize("view", ["#/fields", "#/dynamics", "#/pruning"])
+def test_a_view_that_was_left_while_its_data_load_does_not_change_the_next_address(open_page, view):
+    page = open_page("#/store")
+    go = """async ([view, next]) => {
+        const changed = () => new Promise((done) => addEventListener("hashchange", done, { once: true }));
+        for (const address of [view, next]) { location.hash = address; await changed(); }
+        await new Promise((done) => setTimeout(done, 1000));
+        return location.hash;
+    }"""
+    assert page.evaluate(go, [view, "#/item/bar2023/theorem4.4"]) == "#/item/bar2023/theorem4.4"
 
 
 def test_masks_sampled_once_and_every_time_have_lines_of_their_own(open_page):

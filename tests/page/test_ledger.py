@@ -90,6 +90,29 @@ def test_search_finds_claims_from_every_view(open_page):
     assert page.locator("#search").evaluate("(box) => document.activeElement === box")
 
 
+def search(page, words):
+    page.get_by_label("Search the claims").fill(words)
+    return page.locator(CLAIM).evaluate_all("(all) => all.map((one) => one.dataset.claim)")
+
+
+def test_a_place_in_a_paper_is_found_however_it_is_written(open_page):
+    page = open_page()
+    everything = count_claims(page)
+    found = search(page, "Figure 1")
+    assert found
+    assert len(found) < everything
+    assert {claim.split("/")[1] for claim in found} >= {"fig1"}
+    assert search(page, "fig. 1") == search(page, "FIG 1") == search(page, "fig1") == found
+    theorem = search(page, "Theorem 4.4")
+    assert theorem == search(page, "theorem4.4") != []
+    assert not set(search(page, "Theorem 4")) & set(theorem)
+
+
+def test_the_processor_is_among_what_made_the_runs(open_page, index):
+    text = open_page("#/store").locator("main").inner_text()
+    assert all(processor in text for processor in index["made"]["processor"])
+
+
 def test_a_claim_opens_its_figure_numbers_settings_and_command(open_page):
     page = open_page("#/claims?paper=bar2023&q=theorem4.4")
     claim = page.locator(CLAIM).first
@@ -110,6 +133,18 @@ def test_a_claim_opens_its_figure_numbers_settings_and_command(open_page):
     claim.get_by_role("region", name="runs of kind sketch").get_by_role("columnheader", name="tau").wait_for()
     claim.get_by_text("that all of them share").first.click()
     claim.get_by_role("cell", name="examples").first.wait_for()
+
+
+def test_intervals_are_promised_only_where_the_table_has_some(open_page):
+    page = open_page()
+    for link in page.locator("#places .shelf li a").all():
+        link.click()
+        page.get_by_role("heading", level=1, name=link.locator(".name").inner_text()).wait_for()
+        fold = page.locator("details.fold", has_text="Numbers of the figure").first
+        fold.locator("summary").click()
+        fold.locator("td").first.wait_for()
+        promised = "with intervals" in fold.locator("summary").inner_text()
+        assert promised == (fold.locator("th", has_text="interval)").count() > 0)
 
 
 def test_the_sidebar_leads_to_an_item_with_files(open_page, tmp_path):
@@ -199,6 +234,23 @@ def test_figures_are_printed(open_page):
     page.emulate_media(media="print")
     assert not page.locator("#side").is_visible()
     assert page.pdf().startswith(b"%PDF")
+
+
+def test_a_dark_page_is_printed_light_with_what_was_chosen(open_page):
+    light, dark = (open_page("#/fields?show=weights", scheme=scheme) for scheme in ("light", "dark"))
+    for page in (light, dark):
+        page.locator("[aria-busy]").first.wait_for(state="detached")
+    pixels = "document.querySelector('canvas.units').toDataURL()"
+    before, white = dark.evaluate(pixels), light.evaluate(pixels)
+    assert before != white
+    dark.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert dark.evaluate(pixels) == white
+    dark.emulate_media(media="print")
+    assert dark.get_by_role("button", name="weights", exact=True).is_visible()
+    assert not dark.get_by_role("button", name="masks", exact=True).is_visible()
+    dark.emulate_media(media="screen")
+    dark.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert dark.evaluate(pixels) == before
 
 
 def test_an_address_of_nothing_says_so(open_page):

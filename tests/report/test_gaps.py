@@ -7,9 +7,12 @@ import pytest
 from prunefield.cli import main
 from prunefield.lab.execution import obtain
 from prunefield.lab.store import Store
+from prunefield.report.collecting import collect_findings
 from prunefield.report.ledger import find_items
 from prunefield.report.page import render_page
-from prunefield.report.page.gaps import collect_findings, describe_store
+from prunefield.report.page.catalogue import select_runs
+from prunefield.report.page.gaps import describe_store
+from prunefield.runs.sketch import Sketch
 
 ITEM = "bar2023/lemmaB.1"  # has few and short runs
 
@@ -72,8 +75,40 @@ def test_a_missing_tensor_is_a_problem_of_its_item_alone(copied):
     found = collect_findings(copied, find_items([ITEM, "lufkin2024/kur-kurtosis"]))
     assert "tensors.safetensors is missing" in found.problems[ITEM]
     assert f"prunefield runs remove {run.folder}" in found.problems[ITEM]
+    (item,) = found.unreadable
+    assert item["command"] == f"prunefield reproduce {ITEM} --scale smoke --store {copied.root}"
     assert len(found.findings) + len(found.missing) == 1
-    assert render_page(found.findings, copied, missing=found.missing, problems=found.problems)
+    assert render_page(found.findings, copied, missing=found.missing, unreadable=found.unreadable)
+
+
+def test_a_run_whose_settings_were_edited_is_named_as_its_folder(store):
+    run = Sketch(draws=4)
+    obtain(store, run)
+    path = store.folder(run).path / "settings.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "tau": 2.0}))
+    listed = select_runs(store, Sketch, 9)
+    assert listed.runs == []
+    assert f"prunefield runs remove {run.folder}" in listed.problems[run.folder]
+
+
+def test_a_damaged_run_costs_claims_only_its_own_items(copied, capsys):
+    other = "bar2023/lemma4.1"
+    for run in find_items([other])[0].plan("smoke"):
+        obtain(copied, run)
+    run = find_items([ITEM])[0].plan("smoke")[0]
+    (copied.folder(run).path / "tensors.safetensors").unlink()
+    assert main(["claims", ITEM, other, "bar2023/theorem4.4", "--store", str(copied.root)]) == 1
+    said = capsys.readouterr()
+    assert f"{other}\tsmoke\treproduced" in said.out
+    assert "bar2023/theorem4.4 is not in the store" in said.out
+    assert f"{ITEM} is not" not in said.out
+    (line,) = said.err.splitlines()
+    assert line.startswith(f"prunefield: {ITEM} left out: {run.folder} is damaged: ")
+    assert main(["claims", ITEM, other, "--store", str(copied.root), "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert list(answer["problems"]) == [ITEM]
+    assert answer["absent"] == []
+    assert {claim["item"] for claim in answer["claims"]} == {other}
 
 
 def test_failed_stopped_and_foreign_runs_are_listed(copied):

@@ -12,10 +12,10 @@ from prunefield.lab.execution import obtain, order_runs
 from prunefield.lab.store import Store
 from prunefield.papers import SCALES, Item
 from prunefield.report import kept, page, publishing
+from prunefield.report.collecting import collect_findings
 from prunefield.report.item_files import stamp_finding
 from prunefield.report.kept import locate_kept, read_kept_runs
 from prunefield.report.ledger import Finding, find_items, read_finding
-from prunefield.report.page.gaps import collect_findings
 from prunefield.report.publishing import (
     describe_makers,
     find_with_kept,

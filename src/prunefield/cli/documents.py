@@ -62,6 +62,7 @@ DOCUMENTS: dict[str, dict[str, str]] = {
         "claims": "one entry for each claim",
         **_rows("claims", CLAIM),
         "absent": "items that are not in the store, or not published",
+        "problems": "why an item could not be read, by name",
         "items": "with `--published`: title, digest, versions, seconds and runs of each item",
     },
     "report": {

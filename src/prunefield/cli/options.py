@@ -276,7 +276,7 @@ def _is_learnt(row: Mapping[str, Any]) -> bool:
 
 def print_plan(args: Namespace, plan: "Plan") -> int:
     """What --dry-run prints: the runs, which of them are stored, and the time of the rest."""
-    from prunefield.core.terminal import show_duration
+    from prunefield.core.terminal import find_width, show_duration, wrap_lines
     from prunefield.engines import choose_engine
     from prunefield.loggers import Logger
 
@@ -292,5 +292,6 @@ def print_plan(args: Namespace, plan: "Plan") -> int:
         for row in plan.describe()
     ]
     show_run_table(columns, rows)
-    print("\n".join((plan.title, *(f"* {note}" for note in plan.notes()))))
+    for line in (plan.title, *(f"* {note}" for note in plan.notes())):
+        print("\n".join(wrap_lines(line, find_width() or 10**6, rest="  ")))
     return 0

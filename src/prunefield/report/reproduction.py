@@ -21,6 +21,7 @@ from prunefield.lab.plan import Plan, make_plan
 from prunefield.lab.store import Store, find_store, open_store, read_store
 from prunefield.loggers import Logger
 from prunefield.papers import Item, Scale
+from prunefield.report.collecting import collect_findings
 from prunefield.report.item_files import write_item_files
 from prunefield.report.ledger import Finding, check_scale, explain_null, find_items, read_finding
 from prunefield.report.publishing import compare_published, find_with_kept, list_published
@@ -56,7 +57,7 @@ class Reproduction(Displayed):
     @property
     def unfinished(self) -> list[str]:
         """The items whose runs are not all in the store."""
-        return [name for name, entry in self.entries.items() if not entry]
+        return [name for name, entry in self.entries.items() if not entry and name not in self.failures]
 
     @property
     def contradicted(self) -> list[dict[str, Any]]:
@@ -148,11 +149,15 @@ def plan_items(
 def read_ledger(
     names: str | Iterable[str] | None = None, scale: str | None = None, store: Store | Path | str | None = None
 ) -> Reproduction:
-    """What is stored about items, at one scale or at the largest that is complete; nothing is executed."""
+    """What is stored about items, at one scale or at the largest that is complete; nothing is executed.
+
+    An item that cannot be read is a failure of the result, and the others are there.
+    """
     chosen, wanted = find_items(_list_names(names)), None if scale is None else check_scale(scale)
     stored = read_store(store)
-    found = {item.kind(): read_finding(stored, item, wanted) for item in chosen}
-    return Reproduction(stored, {name: describe_finding(finding) if finding else {} for name, finding in found.items()})
+    found = collect_findings(stored, chosen, wanted)
+    described = {finding.name: describe_finding(finding) for finding in found.findings}
+    return Reproduction(stored, {item.kind(): described.get(item.kind(), {}) for item in chosen}, found.problems)
 
 
 def read_published_ledger(names: str | Iterable[str] | None = None, scale: str | None = None) -> Reproduction:

@@ -9,6 +9,7 @@ from shlex import quote
 
 from prunefield.cli.options import add_items, add_store, print_json
 from prunefield.core.errors import list_names
+from prunefield.core.terminal import show_warning
 
 EXAMPLES = {
     "prunefield claims": "every claim, checked on the results in the store",
@@ -31,6 +32,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
+    from prunefield.report.collecting import list_problems
     from prunefield.report.reproduction import read_ledger, read_published_ledger
 
     if args.published:
@@ -40,11 +42,14 @@ def execute(args: Namespace) -> int:
     if args.json:
         entries = [{key: part for key, part in entry.items() if key != "claims"} for entry in found.entries.values()]
         published = {"items": list(filter(None, entries))} if args.published else {}
-        print_json({"claims": found.claims, "absent": found.unfinished, **published})
+        problems = dict(found.failures)
+        print_json({"claims": found.claims, "absent": found.unfinished, "problems": problems, **published})
     else:
         found.show()
         _show_absent(found.unfinished, args)
-    return 1 if args.strict and found.contradicted else 0
+    for line in list_problems(found.failures):
+        show_warning(line)
+    return 1 if found.failures or (args.strict and found.contradicted) else 0
 
 
 def _show_absent(names: Sequence[str], args: Namespace) -> None:

@@ -9,7 +9,7 @@ from prunefield.cli.options import add_items, add_store, print_json
 
 if TYPE_CHECKING:
     from prunefield.engines import Engine
-    from prunefield.report.page.gaps import Collected
+    from prunefield.report.collecting import Collected
 
 EXAMPLES = {
     "prunefield report": "the page of everything in the store",
@@ -29,14 +29,16 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
+    from prunefield.report.collecting import list_problems
+
     path, found = write_report(args.store, args.items, args.scale, args.out, published=args.published)
     if args.json:
         missing = [gap["name"] for gap in found.missing]
         print_json({"report": str(path), "missing": missing, "problems": found.problems})
         return 0
     print(f"report: {path}")
-    for name, problem in found.problems.items():
-        print(f"left out: {name}: {problem}")
+    for line in list_problems(found.problems):
+        print(line)
     if found.missing:
         print(f"items not finished: {len(found.missing)}; the page has the commands that make them")
     return 0
@@ -53,9 +55,9 @@ def write_report(
 ) -> "tuple[Path, Collected]":
     """Writes the page of what a store has of the chosen items (all by default); returns its path and what it has."""
     from prunefield.lab.store import open_store, read_store
+    from prunefield.report.collecting import collect_findings
     from prunefield.report.ledger import check_scale, find_items
     from prunefield.report.page import write_page
-    from prunefield.report.page.gaps import collect_findings
 
     chosen, scale = find_items(list(items)), None if wanted is None else check_scale(wanted)
     store = open_store(place) if published else read_store(place)

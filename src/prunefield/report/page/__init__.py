@@ -8,11 +8,11 @@ of a drawing can meet those of the page or of another drawing. The script builds
 into it as text, so a name with HTML in it is shown and not run; the policy of the file allows no other script, no
 request and no style but its own.
 
-    contents   claims, figures, tables and settings of the items        ledger.js, items.js
+    contents   claims, figures, tables and settings of the items        ledger.js, search.js, items.js
     fields     receptive fields of `imp` runs, round by round           fields.js, unit.js
     dynamics   weights of `neuron` and `flow` runs over time            dynamics.js
     prunings   densities and masks of `pruned` runs, bounds of `sketch` pruning.js
-    gaps       what failed, what is missing and how to make it          store.js
+    gaps       what failed, stopped or is not a run                     store.js
 
 Every part has a share of the 8 MB that a page may take (LARGEST); what does not fit is left out, and the page says so.
 PDF files are put in last, as far as there is room: `prunefield reproduce` writes them into the store anyway.
@@ -30,12 +30,13 @@ import prunefield
 from prunefield.core.files import write_whole
 from prunefield.engines import Engine, Outcome
 from prunefield.lab.store import Store, open_store
+from prunefield.report.collecting import Collected, describe_problem
 from prunefield.report.item_files import make_item_files, read_item_files
 from prunefield.report.ledger import Finding
 from prunefield.report.page.contents import describe_figure, describe_item, list_papers, summarise_versions
 from prunefield.report.page.dynamics import describe_dynamics
 from prunefield.report.page.fields import explore_fields, join_fields
-from prunefield.report.page.gaps import Collected, describe_store, explain_problem
+from prunefield.report.page.gaps import describe_store
 from prunefield.report.page.packing import pack_island
 from prunefield.report.page.prunings import describe_prunings
 from prunefield.report.page.room import drop_runs, pack_pdfs
@@ -43,8 +44,8 @@ from prunefield.report.publishing import describe_makers
 
 LARGEST = 7_400_000  # bytes of all islands but that of the claims: with it and the script less than 8 MB
 SCRIPTS = (
-    "elements", "islands", "charts", "address", "verdicts", "items", "ledger", "fields", "unit", "dynamics", "pruning",
-    "store", "main",
+    "elements", "islands", "charts", "address", "verdicts", "items", "search", "ledger", "fields", "unit", "dynamics",
+    "pruning", "store", "main",
 )  # fmt: skip
 STYLES = ("colours", "page", "parts", "explorers")
 Explored = tuple[dict[str, Any], dict[str, str]]  # what an explorer lists, and its packed islands
@@ -57,7 +58,7 @@ EXPLORERS = {  # what collects their data; fields take the longest and are divid
 
 def write_page(found: Collected, store: Store, path: Path, *, engine: Engine | None = None) -> Path:
     """Writes the page of what was found in a store."""
-    page = render_page(found.findings, store, missing=found.missing, problems=found.problems, engine=engine)
+    page = render_page(found.findings, store, missing=found.missing, unreadable=found.unreadable, engine=engine)
     write_whole(path, page.encode())
     return path
 
@@ -67,18 +68,18 @@ def render_page(
     store: Store,
     *,
     missing: Sequence[Mapping[str, Any]] = (),
-    problems: Mapping[str, str] | None = None,
+    unreadable: Sequence[Mapping[str, Any]] = (),
     engine: Engine | None = None,
 ) -> str:
     """The page as text; the data of the explorers are collected by processes of the engine, if there is one."""
-    problems, islands, items = dict(problems or {}), {}, []
+    unreadable, islands, items = list(unreadable), {}, []
     explore = _explore_store(store, engine)
     for finding in findings:
         try:
             drawn = read_item_files(finding, store) or make_item_files(finding)
             item, figure = describe_item(finding, drawn), describe_figure(finding, drawn, store)
         except Exception as error:  # the drawing of one item must not cost the page of all others
-            problems[finding.name] = explain_problem(error)
+            unreadable.append(describe_problem(store, finding.item, finding.scale, error))
         else:
             items.append(item)
             islands[f"item/{finding.name}"] = figure
@@ -92,11 +93,11 @@ def render_page(
     packed |= pack_pdfs(pdfs, LARGEST - sum(map(len, packed.values())))
     index = {
         "version": prunefield.__version__,
-        "papers": list_papers([*(item["name"] for item in items), *(gap["name"] for gap in missing), *problems]),
+        "papers": list_papers(item["name"] for item in [*items, *missing, *unreadable]),
         "items": items,
         **summaries,
         "missing": missing,
-        "problems": problems,
+        "unreadable": unreadable,
         "store": describe_store(store),
         "made": summarise_versions(made for found in findings for made in describe_makers(store, found)),
     }

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from prunefield.core.errors import Error
+from prunefield.core.errors import Error, StoreError
 from prunefield.core.settings import flatten_settings
 from prunefield.lab.store import Store
 from prunefield.report.page.contents import show_setting
@@ -23,18 +23,28 @@ class Listed(NamedTuple):
 
 
 def select_runs(store: Store, kind: type[R], most: int, *, where: Callable[[R], bool] = lambda _: True) -> Listed:
-    """The first `most` finished runs of a kind, those with low seeds first; `where` says which can be shown."""
+    """The first `most` finished runs of a kind, those with low seeds first; `where` says which can be shown.
+
+    If there are more, that is one of the problems.
+    """
     names = [name for name in store.names() if name.startswith(f"{kind.kind()}-") and store[name].is_done]
     found: list[R] = []
     problems: dict[str, str] = {}
     for name in names:
         try:
             run = Run.parse(store[name].table("settings"))
+            if run.folder != name:
+                raise StoreError(f"its settings are those of {run.folder}; {store[name].remedy}")
             if isinstance(run, kind) and where(run):
                 found.append(run)
         except Error as error:  # made by another version, or somebody has edited it
             problems[name] = str(error)
     ordered = sorted(found, key=lambda run: (getattr(run, "seed", 0), run.folder))
+    if len(ordered) > most:
+        problems[f"other {kind.kind()} runs"] = (
+            f"{len(ordered) - most:,} of {len(ordered):,} are not on the page, which takes at most {most:,}: "
+            "those with the lowest seeds"
+        )
     return Listed(ordered[:most], len(names), problems)
 
 

@@ -22,6 +22,7 @@ def describe_item(finding: Finding, files: ItemFiles) -> dict[str, Any]:
         "scale": finding.scale,
         "seeds": finding.show_seeds(),
         "rows": files.rows,
+        "intervals": has_intervals(files.contents["csv"]),
         "runs": len(finding.results),
         "missing": finding.missing,
         "kept": finding.kept,
@@ -30,6 +31,16 @@ def describe_item(finding: Finding, files: ItemFiles) -> dict[str, Any]:
         "choices": finding.item.open_choices,
         "claims": [_describe_claim(claim) for claim in files.claims],
     }
+
+
+def has_intervals(csv: bytes) -> bool:
+    """Whether a table has a column with its bounds.
+
+    >>> has_intervals(b"seed,width,width_low,width_high\\n"), has_intervals(b"seed,is_low\\n")
+    (True, False)
+    """
+    head = csv.decode().partition("\n")[0].strip().split(",")
+    return any({f"{name}_low", f"{name}_high"} <= set(head) for name in head)
 
 
 def _describe_claim(row: Mapping[str, Any]) -> dict[str, Any]:

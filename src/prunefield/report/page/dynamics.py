@@ -14,8 +14,8 @@ import torch
 from prunefield.core.errors import Error
 from prunefield.core.settings import flatten_settings
 from prunefield.lab.store import Store
-from prunefield.report.page.catalogue import select_runs
-from prunefield.report.page.gaps import explain_problem
+from prunefield.report.collecting import explain_problem
+from prunefield.report.page.catalogue import name_runs, select_runs
 from prunefield.report.page.packing import round_to_bytes
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
@@ -30,14 +30,14 @@ STEPS, STARTS = 60, 32  # records and initialisations of a run that are shown at
 
 def describe_dynamics(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
     """The list of entries with all that the phase diagram needs, and an island for each of them."""
-    neurons, flows = select_runs(store, Neuron, RUNS), select_runs(store, Flow, RUNS)
+    neurons = select_runs(store, Neuron, RUNS, where=lambda run: isinstance(run.task, Discrimination))  # with a φ
+    flows = select_runs(store, Flow, RUNS)
     problems = {**neurons.problems, **flows.problems}
     starts: dict[str, list[Flow]] = {}
     for flow in sorted(flows.runs, key=lambda flow: flow.amplifier != "exact"):  # beside the simulation
         starts.setdefault(_name_start(flow), []).append(flow)
-    known = [run for run in neurons.runs if isinstance(run.task, Discrimination)]  # others have no φ to be shown
-    groups: list[tuple[Neuron | None, list[Flow]]] = [(run, starts.get(_name_start(run), [])) for run in known]
-    used = {_name_start(run) for run in known}
+    groups: list[tuple[Neuron | None, list[Flow]]] = [(run, starts.get(_name_start(run), [])) for run in neurons.runs]
+    used = {_name_start(run) for run in neurons.runs}
     groups += [(None, found) for start, found in starts.items() if start not in used]
     entries, islands, size = [], {}, 0
     for neuron, found in groups:
@@ -64,16 +64,33 @@ def _name_start(run: Neuron | Flow) -> str:
 
 def _read_sources(store: Store, neuron: Neuron | None, flows: list[Flow]) -> list[dict[str, Any]]:
     found = []
-    for run in [*([neuron] if neuron else []), *flows]:
+    names = name_runs(
+        flows, [f"flow, {flow.amplifier} φ" for flow in flows], ("task", "seed", "amplifier", "record_every")
+    )
+    runs: list[Neuron | Flow] = [*([neuron] if neuron else []), *flows]
+    for run, name in zip(runs, [*(["simulated"] if neuron else []), *names], strict=True):
         records = store.folder(run).read().records
         records = records[:: max(1, math.ceil(len(records) / STEPS))] + records[-1:] * (len(records) > STEPS)
         weights = torch.stack([record.tensors["weights"][:STARTS] for record in records]).double().numpy()
         whole, unit = round_to_bytes(weights, np.int16)
         ipr = np.stack([record.tensors["ipr"][:STARTS].double().numpy() for record in records]).astype(np.float32)
-        name = "simulated" if isinstance(run, Neuron) else f"flow, {run.amplifier} φ"
         times = [record["time"] for record in records]
         found.append({"name": name, "run": run.folder, "times": times, "weights": whole, "unit": unit, "ipr": ipr})
     return found
+
+
+def _compare_peaks(sources: list[dict[str, Any]]) -> list[bool]:
+    """For each initialisation of a neuron, whether its field and that of the first flow are largest at one site, with
+    the same sign, in the end; nothing if there are not both.
+    """
+    if len(sources) < 2 or sources[0]["name"] != "simulated":
+        return []
+    peaks = []
+    for source in sources[:2]:
+        last = source["weights"][-1].astype(int)
+        places = np.abs(last).argmax(1)
+        peaks.append([(place, last[row, place] > 0) for row, place in enumerate(places)])
+    return [one == other for one, other in zip(*peaks, strict=False)]
 
 
 def sample_task_curves(task: Discrimination) -> dict[str, Any]:
@@ -103,5 +120,6 @@ def _describe_entry(run: Neuron | Flow, kurtosis: float, island: dict[str, Any])
         "excess": kurtosis - 3 if math.isfinite(kurtosis) else None,
         "settings": settings,
         "ends": ends,
+        "agree": _compare_peaks(island["sources"]),
         "records": max(len(one["times"]) for one in island["sources"]),
     }

@@ -19,8 +19,8 @@ from prunefield.lab.store import Store
 from prunefield.measures.kurtosis import gaussian_kurtosis, kurtosis_per_class
 from prunefield.measures.widths import measure_widths
 from prunefield.pruning.rounds import count_lifetimes
+from prunefield.report.collecting import explain_problem
 from prunefield.report.page.catalogue import name_runs, select_runs
-from prunefield.report.page.gaps import explain_problem
 from prunefield.report.page.packing import round_to_bytes
 from prunefield.runs import Record
 from prunefield.runs.gabors import Gabors

@@ -8,9 +8,9 @@ import torch
 from prunefield.core.errors import Error
 from prunefield.lab.store import Store
 from prunefield.masks.mask import unpack_bits
+from prunefield.report.collecting import explain_problem
 from prunefield.report.page.catalogue import select_runs
 from prunefield.report.page.fields import name_task
-from prunefield.report.page.gaps import explain_problem
 from prunefield.runs.pruned import Pruned
 from prunefield.runs.sketch import COLUMNS, Sketch
 

@@ -45,7 +45,8 @@ function makeScale(values, axis, start, end) {
   if (high - low < 1e-12) [low, high] = [low - 0.5, high + 0.5];
   const scale = (value) => start + ((turn(value) - low) / (high - low)) * (end - start);
   scale.ticks = axis.ticks ?? (axis.log ? listPowers(low, high) : listSteps(low, high)).filter((tick) => !axis.whole || Number.isInteger(tick));
-  scale.show = axis.show ?? (axis.log ? showPower : showNumber);
+  const isPlain = !axis.log || scale.ticks.every((tick) => tick >= 0.01 && tick < 1e4);
+  scale.show = axis.show ?? (isPlain ? showNumber : showPower);
   return scale;
 }
 
@@ -61,7 +62,7 @@ function listSteps(low, high) {
 function listPowers(low, high) {
   const factors = high - low < 1.3 ? [1, 2, 5] : [1];
   const ticks = [];
-  const step = Math.max(1, Math.ceil((high - low) / 5));
+  const step = Math.max(1, Math.ceil((high - low) / 6));
   for (let power = Math.floor(low); power <= high; power += step) {
     for (const factor of factors) {
       const place = power + Math.log10(factor);
@@ -71,11 +72,11 @@ function listPowers(low, high) {
   return ticks;
 }
 
-/** A number of a logarithmic axis: powers of ten as such. */
+/** A number of a logarithmic axis as a power of ten. */
 function showPower(value) {
-  const power = Math.round(Math.log10(value));
-  if ((power >= -2 && power < 4) || Math.abs(value / 10 ** power - 1) > 1e-9) return showNumber(value);
-  return `10${String(power).replace(/./g, (sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)])}`;
+  const power = Math.floor(Math.log10(value) + 1e-9);
+  const factor = showNumber(value / 10 ** power);
+  return `${factor === "1" ? "" : `${factor}·`}10${String(power).replace(/./g, (sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)])}`;
 }
 
 function drawAxes(chart, across, up, x, y, width, height) {

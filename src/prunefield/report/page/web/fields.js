@@ -10,19 +10,24 @@ function showFields(query) {
     el("h1", {}, "Receptive fields while they form"),
     el("p", { class: "lead" }, "Each square is a unit of a pruned network: the inputs that are still connected to it. Choose a round or play the pruning; click a unit to see its measurements."),
   ];
-  if (!runs.length) return [...head, missingRuns("imp", finished, problems, "prunefield reproduce redman2025/fig4 --scale smoke")];
+  if (!runs.length) return [...head, missingRuns("imp", finished, problems, "redman2025/fig4")];
+  const first = runs.some(({ run }) => run === query.run) ? query.run : runs[0].run;
   const now = {
-    run: runs.some(({ run }) => run === query.run) ? query.run : runs[0].run,
-    layer: query.layer, show: query.show === "weights" ? "weights" : "mask", round: query.round,
+    run: first, layer: query.layer, show: query.show === "weights" ? "weights" : "mask", round: query.round,
     method: Object.hasOwn(METHODS, query.method) ? query.method : "imp", unit: query.unit === undefined ? null : Number(query.unit),
   };
   const stage = el("div", { class: "stage", "aria-busy": "true" });
-  const detail = el("section", { class: "detail", "aria-live": "polite" });
+  const heading = el("span", { role: "status" });
+  const detail = el("div", {});
   const layers = el("div", {});
   const player = makePlayer("Round", (round) => { now.round = round; update(); });
+  const reader = makeReader();
   let data = null;
-  async function load() {
-    data = await readIsland(`fields/${now.run}`);
+  async function load(run, changes = {}) {
+    const found = await reader.read(`fields/${run}`);
+    if (!found) return;
+    Object.assign(now, { run, ...changes });
+    data = found;
     now.layer = readWhole(now.layer, data.layers.length - 1, 0);
     now.round = readWhole(now.round, data.rounds, data.rounds);
     layers.replaceChildren(labelled("Layer", makeSelect(data.layers.map(({ of, shape }, place) => [String(place), `${place + 1}: ${of} units, ${place ? `fed by ${shape[1] * shape[2]} units` : `fed by ${shape.join("×")} inputs`}`]),
@@ -39,6 +44,7 @@ function showFields(query) {
     player.say(`round ${now.round} of ${data.rounds}: ${showNumber(100 * layer.density[now.round])}% of the weights kept${accuracy === null || accuracy === undefined ? "" : `, accuracy ${showNumber(100 * accuracy)}%`}`);
     stage.replaceChildren(...Object.keys(METHODS).map((method) => showUnits(layer, method, now, choose)));
     stage.removeAttribute("aria-busy");
+    heading.textContent = `Unit ${now.unit}, ${MARKS[now.method]}, round ${now.round}`;
     replaceContent(detail, ...showUnit(data, now, place, choose));
   }
   function choose(method, unit) {
@@ -49,13 +55,13 @@ function showFields(query) {
   window.addEventListener("themechange", redraw);
   const view = [...head,
     el("div", { class: "controls" },
-      labelled("Data and run", makeSelect(runs.map(({ run, name }) => [run, name]), now.run, (run) => { Object.assign(now, { run, unit: null, round: null }); load(); })),
+      labelled("Data and run", makeSelect(runs.map(({ run, name }) => [run, name]), now.run, (run) => load(run, { unit: null, round: null }))),
       layers,
       el("div", { class: "control" }, el("span", { class: "label" }, "Show"), makeChoice("Show", [["mask", "masks"], ["weights", "weights"]], now.show, (show) => { now.show = show; update(); }))),
-    player.node, stage, detail,
+    player.node, stage, el("section", { class: "detail" }, el("h2", {}, heading), detail),
     el("p", { class: "soft small" }, `${count(runs.length, "run")} of ${finished} in the store${runs.length + Object.keys(problems).length < finished ? " (without those of a single step, and as many as there is room for)" : ""}; units are the most connected ones of the last round of IMP.`), listProblems(problems)];
-  load();
-  return Object.assign(view, { leave: () => { player.stop(); window.removeEventListener("themechange", redraw); } });
+  load(first);
+  return Object.assign(view, { leave: () => { reader.stop(); player.stop(); window.removeEventListener("themechange", redraw); } });
 }
 
 /** The place of the unit that keeps most inputs in the last round. */
@@ -139,12 +145,12 @@ function makePlayer(name, change) {
   };
 }
 
-function missingRuns(kind, finished, problems, command) {
+function missingRuns(kind, finished, problems, item) {
   return el("div", {}, el("p", { class: "notice" }, finished ? `No ${kind} run could be read.` : `The store has no finished ${kind} run. This command makes some:`),
-    finished ? null : showCommand(command), listProblems(problems));
+    finished ? null : showCommand(sayCommand([item], "smoke")), listProblems(problems));
 }
 
 function listProblems(problems) {
   const names = Object.entries(problems);
-  return names.length ? makeFold(`${count(names.length, "run")} left out, and why`, () => el("ul", { class: "plain small" }, names.map(([name, text]) => el("li", {}, el("code", {}, name), `: ${text}`)))) : null;
+  return names.length ? makeFold("What is left out, and why", () => el("ul", { class: "plain small" }, names.map(([name, text]) => el("li", {}, el("code", {}, name), `: ${text}`)))) : null;
 }

@@ -13,6 +13,17 @@ function readIsland(name) {
   return unpacked.get(name);
 }
 
+/** Reads islands for a view: null once a later one was asked for or the view was left. */
+function makeReader() {
+  let latest = null;
+  async function read(name) {
+    const token = latest = {};
+    const data = await readIsland(name);
+    return token === latest ? data : null;
+  }
+  return { read, stop: () => { latest = null; } };
+}
+
 async function unpackIsland(name) {
   const find = () => document.querySelector(`script[data-island="${CSS.escape(name)}"]`);
   if (!find()?.nextSibling && document.readyState === "loading") { // not there, or only its beginning

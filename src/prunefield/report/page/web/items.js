@@ -69,6 +69,10 @@ async function showNumbers(item) {
   return showTable(`Table of ${item.name}: ${sayRows(item, rows.length)}${more}${rest}`, names, shown);
 }
 
+function nameNumbers(item) {
+  return item.intervals ? "Numbers of the figure, with intervals" : "Numbers of the figure";
+}
+
 /** How many rows of a table the page has. */
 function sayRows(item, here) {
   return here < item.rows ? `the first ${here.toLocaleString("en")} of ${count(item.rows, "row")}` : count(item.rows, "row");
@@ -108,7 +112,7 @@ function showVersions(made) {
   const versions = ["prunefield", "python", "torch", "numpy", "scipy"].filter((name) => made[name]?.length)
     .map((name) => `${name} ${made[name].join(", ")}`);
   if (!versions.length) return el("p", { class: "soft" }, "It needs no runs.");
-  const machine = [...made.system, ...made.machine, ...made.device].join(", ");
+  const machine = [...made.system, ...made.machine, ...made.processor, ...made.device].join(", ");
   const when = made.first === made.last ? made.last : `${made.first} to ${made.last}`;
   const parts = [versions.join(", "), machine, `${showSeconds(made.seconds)} of one core`, when]; // published values have no machine and no date
   return el("p", { class: "soft" }, `Made with ${parts.filter(Boolean).join("; ")}.`);
@@ -131,7 +135,7 @@ function showItem(item) {
     el("div", { class: "claims" }, item.claims.map((claim, place) => showClaim(item, claim, place, { figure: false }))),
     el("h2", {}, "Numbers, settings and command"),
     el("p", {}, "To repeat it:"), showCommand(makeCommand(item)),
-    later("Numbers of the figure, with intervals", () => showNumbers(item)),
+    later(nameNumbers(item), () => showNumbers(item)),
     later("Settings of the runs, and what made them", () => showSettings(item)),
     item.choices.length ? makeFold("What the paper leaves open, and what was chosen", () =>
       el("ul", {}, item.choices.map((choice) => el("li", {}, choice)))) : null,
@@ -139,7 +143,7 @@ function showItem(item) {
 }
 
 function makeCommand(item) {
-  return `prunefield reproduce ${item.name} --scale ${item.scale}`;
+  return sayCommand([item.name], item.scale);
 }
 
 /** A fold whose content comes from an island. */

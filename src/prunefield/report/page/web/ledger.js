@@ -5,18 +5,11 @@ const FEW = 30; // claims that are shown at once; of more, a list of their items
 
 /** The claims that the filters of the address let through, by item. */
 function filterClaims({ paper, verdict, scale, q }) {
-  const words = (q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  const words = readWords(q ?? "");
   return index.items
     .filter((item) => (!paper || item.name.startsWith(`${paper}/`)) && (!scale || item.scale === scale))
     .map((item) => ({ item, claims: item.claims.filter((claim) => (!verdict || claim.status === verdict) && hasWords(item, claim, words)) }))
     .filter(({ claims }) => claims.length);
-}
-
-function hasWords(item, claim, words) {
-  if (!words.length) return true;
-  const text = [item.name, item.title, claim.text, claim.where, claim.expected, claim.observed, claim.note, claim.status]
-    .join(" ").toLowerCase();
-  return words.every((word) => text.includes(word));
 }
 
 /** The view of all claims. */
@@ -54,11 +47,19 @@ function showLedger(query) {
     el("h1", {}, "What was claimed, and what holds"),
     el("p", { class: "lead" }, all.length ? `${count(all.length, "claim")} of ${count(countPapers(), "paper")}, each checked by computation: ${sayCounts(countVerdicts(all))}.`
       : "This store has no finished item yet."),
+    sayGaps(),
     el("div", { class: "papers" }, index.papers.map(showPaper)),
     showFilters(query, update, verdicts), el("div", { class: "found" }, found, fold), list,
   ];
   update();
   return Object.assign(view, { update, leave: () => window.removeEventListener("beforeprint", print) });
+}
+
+/** A line on what the first view does not show. */
+function sayGaps() {
+  const { missing, unreadable } = index;
+  const parts = [missing.length && `${count(missing.length, "item")} not finished`, unreadable.length && `${count(unreadable.length, "item")} could not be read`].filter(Boolean);
+  return parts.length ? el("p", { class: "gaps" }, `Not shown: ${parts.join(", ")}. `, el("a", { href: "#/store" }, "What is missing, and why")) : null;
 }
 
 function countPapers() {
@@ -137,7 +138,7 @@ function explainClaim(item, claim, figure) {
   return [
     el("dl", {}, facts.filter(([, text]) => text).map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text)))),
     figure ? showFigure(item) : null,
-    figure ? later("Numbers of the figure, with intervals", () => showNumbers(item)) : null,
+    figure ? later(nameNumbers(item), () => showNumbers(item)) : null,
     figure ? later("Settings that vary, and the rest", () => showSettings(item)) : null,
     el("p", { class: "small soft" }, "To repeat it:"), showCommand(makeCommand(item)),
     figure ? el("p", {}, el("a", { href: makeAddress("item", item.name) }, `All about ${item.name}`)) : null,

@@ -9,6 +9,7 @@ async function start() {
   index = await readIsland("index");
   buildSidebar();
   window.addEventListener("hashchange", showView);
+  window.addEventListener("beforeprint", printLight);
   showView();
 }
 
@@ -26,12 +27,17 @@ function buildSidebar() {
       el("button", { type: "button", class: "quiet theme", "aria-label": "Light or dark", click: switchTheme }, "◐")),
     el("div", { class: "search" }, el("label", { for: "search" }, "Search the claims"), search),
     el("nav", { id: "places", "aria-label": "Parts of the report" },
-      el("ul", { class: "rooms" }, ROOMS.map(([name, text]) => el("li", {}, el("a", { href: makeAddress(name), "data-place": name }, text)))),
+      el("ul", { class: "rooms" }, ROOMS.map(([name, text]) => el("li", {}, el("a", { href: makeAddress(name), "data-place": name }, text, name === "store" && countGaps() ? ` (${countGaps()})` : "")))),
       index.papers.map(listPaper)));
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();
     document.getElementById("main").focus();
   });
+}
+
+/** How many items are missing or could not be read. */
+function countGaps() {
+  return index.missing.length + index.unreadable.length;
 }
 
 function listPaper({ name, title }) {
@@ -69,7 +75,7 @@ function showView() {
   const isFirst = view === null;
   view?.leave?.();
   view = makeView(name, path, query);
-  main.replaceChildren(...view.flat().filter(Boolean));
+  main.replaceChildren(...view.flat(Infinity).filter(Boolean));
   markSidebar();
   const title = main.querySelector("h1")?.textContent ?? "";
   document.title = `${title} · prunefield report`;
@@ -89,6 +95,8 @@ function makeView(name, path, query) {
   if (name === "pruning") return showPruning(query);
   const item = name === "item" && index.items.find((one) => one.name === path);
   if (item) return showItem(item);
+  const gap = name === "item" && [...index.missing, ...index.unreadable].find((one) => one.name === path);
+  if (gap) return showGap(gap);
   return [el("h1", {}, "Not on this page"), el("p", {}, `The address asks for ${location.hash}, which is not on this page. `,
     el("a", { href: "#/claims" }, "All claims"), " · ", el("a", { href: "#/store" }, "What is missing"))];
 }
@@ -103,6 +111,18 @@ function readTheme() {
 
 function applyTheme(theme) {
   if (theme) document.documentElement.dataset.theme = theme;
+}
+
+/** Paper is white: what is painted in the colours of the theme is painted again, light. */
+function printLight() {
+  const { theme } = document.documentElement.dataset;
+  applyTheme("light");
+  window.dispatchEvent(new Event("themechange"));
+  window.addEventListener("afterprint", () => {
+    if (theme) applyTheme(theme);
+    else delete document.documentElement.dataset.theme;
+    window.dispatchEvent(new Event("themechange"));
+  }, { once: true });
 }
 
 function switchTheme() {

@@ -4,9 +4,11 @@ function showPruning(query) {
   const { pruned, bounds, problems } = index.pruning;
   const head = [el("h1", {}, "What a score keeps"),
     el("p", { class: "lead" }, "Networks pruned at initialisation: how much each layer keeps, whether the largest scores are kept or a mask is sampled, and how far two masks agree.")];
-  if (!pruned && !bounds) return [...head, missingRuns("pruned", 0, problems, "prunefield reproduce bar2023 --scale smoke")];
+  if (!pruned && !bounds) return [...head, missingRuns("pruned", 0, problems, "bar2023")];
   const place = el("div", { "aria-busy": "true" });
-  readIsland("pruning").then((data) => {
+  const reader = makeReader();
+  reader.read("pruning").then((data) => {
+    if (!data) return;
     place.replaceChildren(...[
       pruned ? showDensities(data.runs, query) : null,
       data.overlaps.length ? showOverlaps(data.overlaps, query) : null,
@@ -14,7 +16,7 @@ function showPruning(query) {
     ].flat().filter(Boolean));
     place.removeAttribute("aria-busy");
   });
-  return [...head, place, listProblems(problems)];
+  return Object.assign([...head, place, listProblems(problems)], { leave: reader.stop });
 }
 
 /** Density of each layer, by score; seeds are averaged. */

@@ -1,13 +1,15 @@
 // The store: what failed, what is missing and the command that makes it; versions, machine, time.
 
+const NAMED = 12; // items that a command names; for more, the command makes all items of the scale
+
 function showStore() {
-  const { store, missing, problems } = index;
+  const { store, missing, unreadable } = index;
   const total = Object.values(store.statuses).reduce((sum, number) => sum + number, 0);
   const parts = [
     el("h1", {}, "What is missing, and how the rest was made"),
-    el("p", { class: "lead" }, `${count(index.items.length, "item")} finished, ${missing.length} not, ${Object.keys(problems).length} unreadable; ${count(total, "run")} in ${store.root}.`),
-    showProblems(problems),
-    showMissing(missing, store),
+    el("p", { class: "lead" }, `${count(index.items.length, "item")} finished, ${missing.length} not, ${unreadable.length} unreadable; ${count(total, "run")} in ${store.root}.`),
+    showUnreadable(unreadable),
+    showMissing(missing),
     showRuns("failed", "Failed runs", store, "Each has its reason. Once that is fixed, the command that started the run continues it where it can."),
     showRuns("stopped", "Interrupted runs", store, "The command that started them continues where they stopped."),
     showRuns("running", "Runs under way", store, "They were being executed when this page was made."),
@@ -20,27 +22,61 @@ function showStore() {
     showVersions(index.made),
     el("p", { class: "soft" }, `This page was made by prunefield ${index.version} from the store${index.items.some(({ kept }) => kept) ? " and published values" : " alone"}.`),
   ];
-  return parts.flat().filter(Boolean);
+  return parts;
 }
 
-function showProblems(problems) {
-  const names = Object.entries(problems);
-  return names.length ? [el("h2", {}, "Items that could not be read"),
-    el("ul", { class: "plain" }, names.map(([name, text]) => el("li", {}, el("code", {}, name), `: ${text}`)))] : [];
+/** Items that could not be read, by their problem: one damaged run is the problem of all items that use it. */
+function showUnreadable(unreadable) {
+  const problems = Map.groupBy(unreadable, ({ problem }) => problem);
+  return unreadable.length ? [el("h2", {}, "Items that could not be read"),
+    el("ul", { class: "plain" }, [...problems].map(([problem, items]) => el("li", {},
+      el("p", {}, listLinks(items)), showProblem(problem, items))))] : [];
 }
 
-function showMissing(missing, store) {
+/** A problem with the commands that solve it: those that it names, then the one that makes the items again. */
+function showProblem(problem, items) {
+  const named = problem.split("`").filter((_, place) => place % 2);
+  const text = problem.split("`").map((part, place) => (place % 2 ? el("code", {}, part) : part));
+  return [el("p", { class: "notice" }, text), named.map(showCommand), nameCommands(items).map(showCommand)];
+}
+
+function listLinks(items) {
+  return items.flatMap(({ name }, place) => [place ? ", " : "", el("a", { href: makeAddress("item", name) }, name)]);
+}
+
+/** The commands that make items, one for each scale: by their names if they are few. */
+function nameCommands(items) {
+  return [...Map.groupBy(items, ({ scale }) => scale)].map(([scale, those]) =>
+    sayCommand(those.length <= NAMED ? those.map(({ name }) => name) : [], scale));
+}
+
+function sayCommand(names, scale) {
+  return ["prunefield reproduce", ...names, "--scale", scale, "--store", index.store.quoted].join(" ");
+}
+
+function showMissing(missing) {
   if (!missing.length) return [el("p", { class: "notice good" }, "No item is missing.")];
   const seconds = missing.reduce((sum, gap) => sum + gap.seconds, 0);
-  const scales = [...new Set(missing.map(({ scale }) => scale))];
   return [
     el("h2", {}, "Items that are not finished"),
-    el("p", {}, `Together they take about ${showSeconds(seconds)} on one core:`),
-    scales.map((scale) => showCommand(`prunefield reproduce --scale ${scale} --store ${store.quoted}`)),
+    missing.length > 1 && [el("p", {}, `Together they take about ${showSeconds(seconds)} on one core:`), nameCommands(missing).map(showCommand)],
     el("ul", { class: "plain" }, missing.map((gap) => el("li", {},
-      el("strong", {}, gap.title), ` (${gap.name}): ${gap.done} of ${count(gap.needed, "run")} at ${gap.scale} scale, about ${showSeconds(gap.seconds)} to go`,
-      showCommand(gap.command)))),
+      el("a", { href: makeAddress("item", gap.name) }, gap.title), ` (${gap.name}): ${sayProgress(gap)}`, showCommand(gap.command)))),
   ];
+}
+
+function sayProgress({ done, needed, scale, seconds }) {
+  return `${done} of ${count(needed, "run")} at ${scale} scale, about ${showSeconds(seconds)} to go`;
+}
+
+/** The view of an item that is not finished or could not be read. */
+function showGap(gap) {
+  return [
+    el("h1", {}, gap.title),
+    el("p", { class: "soft" }, el("code", {}, gap.name), ` · ${gap.problem ? "could not be read" : "not finished"}`),
+    gap.problem ? showProblem(gap.problem, [gap]) : [el("p", { class: "notice" }, `The store has ${sayProgress(gap)}. This command makes the rest:`), showCommand(gap.command)],
+    el("p", {}, el("a", { href: "#/store" }, "All that is missing")),
+  ].flat(Infinity);
 }
 
 function showRuns(status, title, store, words) {

@@ -9,9 +9,7 @@ function showUnit(data, now, place, choose) {
   const largest = weights.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-9);
   const inputs = layer.fates[now.method].length / layer.units.length;
   const kept = countKept(layer, now.method, place, now.round, inputs);
-  const title = `Unit ${now.unit}, ${MARKS[now.method]}, round ${now.round}`;
   return [
-    el("h2", {}, title),
     el("div", { class: "controls" },
       el("div", { class: "control" }, el("span", { class: "label" }, "Method"), makeChoice("Method", Object.entries(MARKS), now.method, (method) => choose(method, now.unit))),
       labelled("Unit", makeSelect(layer.units.map((unit) => [String(unit), String(unit)]), String(now.unit), (unit) => choose(now.method, Number(unit)))),

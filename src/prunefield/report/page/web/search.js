@@ -1,0 +1,27 @@
+// Search: all words must occur in a claim. A place such as "Figure 4", "Fig. 4" or "fig4" is one word and is matched whole.
+
+const KIND = "(fig(?:ure)?|tab(?:le)?|theorem|thm|lemma|claim|prop(?:osition)?|sec(?:tion)?|eq(?:uation)?|appendix|algorithm)";
+const NUMBER = "[a-z]?\\.?\\d+(?:\\.\\d+)*[a-z]*"; // 4, 4a, s1, b.1
+const PLACE = new RegExp(`\\b${KIND}(?:s(?=[.\\s]))?\\.?\\s*(${NUMBER}(?:\\s*(?:and|or|to|–)\\s*${NUMBER})*)\\b`, "g");
+
+/** The places that a text names, as "fi4" for Figure 4, and its other words. */
+function readWords(text) {
+  const places = new Set();
+  const rest = text.toLowerCase().replace(PLACE, (_, kind, numbers) => {
+    for (const [, number, panels] of numbers.matchAll(/\b([a-z]?\.?\d+(?:\.\d+)*)([a-z]*)/g)) {
+      for (const panel of ["", ...panels]) places.add(`${kind.slice(0, 2)}${number}${panel}`);
+    }
+    return " ";
+  });
+  return { places, words: rest.split(/\s+/).filter(Boolean) };
+}
+
+/** Whether a claim has all words and places of a search. */
+function hasWords(item, claim, { places, words }) {
+  const text = [item.name, item.title, claim.text, claim.where, claim.expected, claim.observed, claim.note, claim.status].join(" \n").toLowerCase();
+  return words.every((word) => text.includes(word)) && hasAll(readWords(text).places, places);
+}
+
+function hasAll(set, values) {
+  return [...values].every((value) => set.has(value));
+}
