@@ -31,7 +31,7 @@ def average_negative(table: Frame, source: str, lengthscales: tuple[float, float
     return average(table[table["excess"] < -ZERO], source, lengthscales, SITES)
 
 
-def measure_gaps(table: Frame) -> np.ndarray:
+def measure_differences(table: Frame) -> np.ndarray:
     """How far the Kur models of negative excess kurtosis lie from a curve through those of NLGP; at 0 the IPR jumps."""
     points = average_negative(table, "simulated", SHORT)
     nlgp, kur = (rows(points, family=family) for family in FAMILIES)
@@ -144,11 +144,11 @@ class Fig5(Item):
         decided_at="laptop",
     )
     def alike(table: Frame) -> Verdict:
-        gaps, curve = measure_gaps(table), rows(average_negative(table, "simulated", SHORT), family="NLGP")
+        gaps, curve = measure_differences(table), rows(average_negative(table, "simulated", SHORT), family="NLGP")
         worst = gaps.max(initial=0.0)
         seen = f"{len(gaps)} Kur models against a curve through {len(curve)} NLGP models: largest gap {worst:.2f}"
         verdict = judge(len(gaps) and worst <= 0.15, seen, len(gaps) + len(curve))
-        return require_rest(verdict, table, measure_gaps)
+        return require_rest(verdict, table, measure_differences)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         for axes, lengthscales in zip(figure.subplots(1, 2, sharey=True), (SHORT, LONG), strict=True):

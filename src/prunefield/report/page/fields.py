@@ -16,6 +16,7 @@ import torch
 from prunefield.core import seeds
 from prunefield.core.errors import Error
 from prunefield.lab.store import Store
+from prunefield.masks.mask import Mask
 from prunefield.measures.kurtosis import gaussian_kurtosis, kurtosis_per_class
 from prunefield.measures.widths import measure_widths
 from prunefield.pruning.rounds import count_lifetimes
@@ -32,6 +33,7 @@ from prunefield.tasks.clone import Clone
 RUNS = 12  # that are shown at most
 SIDES = (8, 7, 6, 5, 4, 3, 2)  # of the square of units that is shown
 SHARE = 2_400_000  # bytes that all of them may take, before they are written as text
+Masks = Mapping[str, Sequence[Mask]]  # of every round, by method
 IMAGES = 2_000  # for pre-activations, at most
 BINS, REACH = 33, 4.0  # of histograms, and their half width in standard deviations
 
@@ -46,10 +48,11 @@ def explore_fields(store: Store, part: int = 0, parts: int = 1) -> tuple[dict[st
     for run, name in list(zip(listed.runs, names, strict=True))[part::parts]:
         try:
             records = store.folder(run).read().records
-            island = _describe_run(run, records, side**2)
-            island["gabors"] = _read_gabors(store, run, records, gabors)
+            masks = {method: read_masks(run, records, method) for method in METHODS}
+            island = _describe_run(run, records, masks, side**2)
+            island["gabors"] = _read_gabors(store, run, masks, gabors)
             per_class = next((one.per_class for one in images if one.of == run and one.layer == 0), 50)
-            island["before"] = _measure_before(run, records, island["layers"][0]["units"], per_class)
+            island["before"] = _measure_before(run, records, masks, island["layers"][0]["units"], per_class)
         except (Error, LookupError, ValueError, RuntimeError) as error:
             problems[run.folder] = explain_problem(error)
         else:
@@ -98,8 +101,7 @@ def name_task(task: Task) -> str:
     return f"{task.kind()} {'×'.join(map(str, task.shape[-2:]))}"
 
 
-def _describe_run(run: Imp, records: list[Record], most: int) -> dict[str, Any]:
-    masks = {method: read_masks(run, records, method) for method in METHODS}
+def _describe_run(run: Imp, records: list[Record], masks: Masks, most: int) -> dict[str, Any]:
     fates = {method: count_lifetimes(found) for method, found in masks.items()}
     layers = []
     for layer in range(len(run.hidden)):
@@ -133,14 +135,14 @@ def _fold(number: int) -> tuple[int, int]:
     return height, number // height
 
 
-def _read_gabors(store: Store, run: Imp, records: list[Record], runs: list[Gabors]) -> dict[str, Any]:
+def _read_gabors(store: Store, run: Imp, masks: Masks, runs: list[Gabors]) -> dict[str, Any]:
     """The stored fits of the last masks: for each method the parameters by unit."""
     stored = next((one for one in runs if one.of == run), None)
     if stored is None:
         return {}
     found: dict[str, Any] = {"field": stored.field}
     for record in store.folder(stored).read().records:
-        kept = read_masks(run, records, record["method"])[-1]["layers.0.weight"]
+        kept = masks[record["method"]][-1]["layers.0.weight"]
         ranked = kept.sum(1).argsort(descending=True, stable=True)[: stored.top].tolist()
         table = {name: tensor.tolist() for name, tensor in record.tensors.items()}
         found[record["method"]] = {
@@ -149,7 +151,7 @@ def _read_gabors(store: Store, run: Imp, records: list[Record], runs: list[Gabor
     return found
 
 
-def _measure_before(run: Imp, records: list[Record], units: list[int], per_class: int) -> dict[str, Any]:
+def _measure_before(run: Imp, records: list[Record], masks: Masks, units: list[int], per_class: int) -> dict[str, Any]:
     """Histograms and kurtosis of the pre-activations of units of the first layer, for every method and round."""
     classes = run.task.classes
     number = max(4, min(per_class, IMAGES // classes))
@@ -161,7 +163,7 @@ def _measure_before(run: Imp, records: list[Record], units: list[int], per_class
     counts, spread, kurtosis = {}, {}, {}
     for method in METHODS:
         rows = []
-        for mask in read_masks(run, records, method):
+        for mask in masks[method]:
             values = batch.x @ (weight * mask["layers.0.weight"][units]).T
             within = kurtosis_per_class(values, batch.y, classes).nanmean(0)
             rows.append((*_count_bins(values), within.numpy().astype(np.float32)))
