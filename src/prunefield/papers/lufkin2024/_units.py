@@ -154,7 +154,7 @@ def draw_units(figure: Figure, results: Mapping[Run, Result], shown: int) -> Non
         axes.set_title(f"{name}\n{name_data(run)}, N = {fields.shape[-1]}{rate}", fontsize="small")
         axes.set(xlabel="site i", yticks=[])
     figure.suptitle(
-        "first units, each scaled to its largest |weight|, which is in parentheses; above it IPR × N "
-        "(1 flat, 1.5 sinusoid, 3 noise)",
+        "first units, each scaled to its largest |weight|, which is in parentheses;\n"
+        "above it and as colour (light: local) IPR × N (1 flat, 1.5 sinusoid, 3 noise)",
         fontsize="small",
     )
