@@ -4,6 +4,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -102,8 +103,9 @@ def pick_shade(place: int, count: int) -> Any:
 
 
 def letter_panels(panels: Sequence["Axes"]) -> None:
-    """A, B, C … before the title of each panel, in order: no letter occurs twice."""
-    for axes, letter in zip(panels, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", strict=False):
+    """A, B, C … Z, AA, AB … before the title of each panel, in order: none occurs twice."""
+    letters = [first + second for first in ("", *ascii_uppercase) for second in ascii_uppercase]
+    for axes, letter in zip(panels, letters, strict=False):
         axes.set_title(f"{letter}  {axes.get_title(loc='left')}".rstrip(), fontweight="bold")
 
 
@@ -114,11 +116,28 @@ def add_legend(
 
     `title` is a remark above it: the layout would put a title of the figure over the legend.
     """
+    figure.legend(*_list_entries(panels), loc=where, ncols=ncols, title=title)
+
+
+def fill_with_legend(empty: "Axes", panels: Iterable["Axes"], title: str = "", ncols: int = 1) -> None:
+    """The legend of some panels in place of a further one, where it covers nothing."""
+    empty.set_axis_off()
+    look = {"alignment": "left", "labelspacing": 0.3, "handlelength": 1.5, "borderaxespad": 0}
+    legend = empty.legend(*_list_entries(panels), loc="center left", title=title, ncols=ncols, **look)
+    legend.set_in_layout(False)  # the other panels set the size of this one
+
+
+def _list_entries(panels: Iterable["Axes"]) -> tuple[list[Any], list[str]]:
     found: dict[str, Any] = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    figure.legend(list(found.values()), list(found), loc=where, ncols=ncols, title=title)
+    return list(found.values()), list(found)
+
+
+def title_part(part: Any, title: str) -> None:
+    """The title of a part of a figure, which stands out from those of its panels."""
+    part.suptitle(title, x=0.01, ha="left", fontsize="large", fontweight="bold")
 
 
 def draw_boxes(axes: "Axes", groups: Sequence[Any], names: Sequence[str]) -> None:
