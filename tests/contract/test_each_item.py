@@ -7,12 +7,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from prunefield.core.figures import WIDEST, encode_figure
+from prunefield.core.figures import encode_figure
 from prunefield.core.names import modules, read_summary
 from prunefield.papers import SCALES
 from prunefield.report.ledger import find_items, load_paper, read_finding
 
 KINDS = list(modules("papers"))
+WIDEST = 11  # inches: lines of wider figures are thin at that width
 LEGIBLE = 8 * 72 / 640  # points of text for each inch of a figure
 SLACK = 0.03  # inches
 

@@ -36,10 +36,8 @@ def test_all_text_is_readable_at_half_a_page(width: float) -> None:
 
 
 def test_letters_of_panels_go_on_after_z():
-    figure = Figure()
-    panels = list(figure.subplots(1, 28))
-    letter_panels(panels)
-    assert [axes.get_title(loc="left") for axes in panels[24:]] == ["Y", "Z", "AA", "AB"]
+    figure = make_figure(lambda figure: letter_panels(list(figure.subplots(1, 28))), (4, 3))
+    assert [axes.get_title(loc="left") for axes in figure.axes[24:]] == ["Y", "Z", "AA", "AB"]
 
 
 def test_a_legend_names_what_several_panels_share_once():

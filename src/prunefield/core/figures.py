@@ -48,7 +48,6 @@ TYPESETTING = {"GDEF", "GPOS", "GSUB", "kern"}  # tables of a font
 SHOWN, READABLE = 640, 9.0  # pixels: that width, and the size of small text at it
 SMALL = 5 / 6  # of the usual size, as matplotlib has it
 SMALLEST = 8.0  # points of the usual text
-WIDEST = 11.0  # inches of an item's figure; wider ones have thin lines at that width
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -96,14 +96,14 @@ def opposite_signs(table: Frame) -> Frame:
     return table.assign(**{name: -table[name] for name in (*READINGS, "first") if name != READING})
 
 
-def add_panels(figure: Any, grid: GridSpec, top: int) -> list[Axes]:
-    """Two rows of three panels with one scale of scores; the last is for a legend."""
+def add_panels(figure: Any, grid: GridSpec, top: int, alike: int) -> list[Axes]:
+    """Two rows of three panels, the first `alike` of them with one scale of scores; the last is for a legend."""
     panels = [figure.add_subplot(grid[top + place // 3, place % 3]) for place in range(6)]
     for place, axes in enumerate(panels[:-1]):
         axes.axhline(0, color=GREY, linewidth=0.6)
-        if place:
+        if 0 < place < alike:
             axes.sharey(panels[0])
-        axes.tick_params(labelleft=place % 3 == 0)
+            axes.tick_params(labelleft=place % 3 == 0)
     return panels
 
 

@@ -234,7 +234,7 @@ class Fig5(NetItem):
         for part, data in zip(figure.subfigures(len(names), 1, squeeze=False)[:, 0], names, strict=True):
             title_part(part, data)
             grid = part.add_gridspec(4, 3)
-            above, below = (add_panels(part, grid, top) for top in (0, 2))
+            above, below = add_panels(part, grid, 0, alike=5), add_panels(part, grid, 2, alike=4)
             draw_rounds(above, rows(table, data=data))
             draw_readings(below, rows(table, data=data))
             lettered += above[:-1] + below[:-1]

@@ -144,7 +144,7 @@ class Rewinding(Item):
             found = rows(table, point=point)
             title_part(part, f"{', '.join(data_in(found))}, {point}")
             grid = part.add_gridspec(4, 3)
-            scores = add_panels(part, grid, 0)
+            scores = add_panels(part, grid, 0, alike=5)
             draw_rounds(scores, found[found["by"].notna()].astype({"group": int}))
             evidence = [part.add_subplot(grid[row, column]) for row in (2, 3) for column in range(3)]
             draw_evidence(evidence, found)
