@@ -154,7 +154,8 @@ class Table(Item):
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         """Differences of columns above, the accuracies themselves below."""
-        above, *tables = figure.subfigures(3, 1, height_ratios=self._measure_parts())
+        parts: Any = figure.subfigures(3, 1, height_ratios=self._measure_parts())
+        above, *tables = parts
         names = [f"{pair.treatment}\n− {pair.control}" for pair in self.comparisons]
         printed, ours = ([pair.subtract(table, source) for pair in self.comparisons] for source in ("paper", "here"))
         draw_differences(above.subplots(), names, [gaps["gap"] for gaps in printed], ours)

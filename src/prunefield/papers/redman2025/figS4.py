@@ -115,7 +115,7 @@ class FigS4(NetItem):
             records = select_weight_records(results[run])
             for axes, (name, record) in zip(panels, product(DRAWN, (records[0], records[-1])), strict=True):
                 draw_scatter(axes, record, name)
-                axes.set_title(f"{data}, n = {record['round']}", loc="left")
+                axes.set_title(f"{data},\nn = {record['round']}", loc="left")
             panels[0].set_ylabel("weight at the rewind point")
             lettered.extend(panels)
         letter_panels(lettered)

@@ -140,7 +140,7 @@ class Rewinding(Item):
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         lettered: list[Axes] = []
-        for part, point in zip(figure.subfigures(2, 1), (START, USUAL), strict=True):
+        for part, point in zip(figure.subfigures(2, 1, squeeze=False)[:, 0], (START, USUAL), strict=True):
             found = rows(table, point=point)
             title_part(part, f"{', '.join(data_in(found))}, {point}")
             grid = part.add_gridspec(4, 3)
