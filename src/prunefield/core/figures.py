@@ -31,7 +31,7 @@ STYLE: dict[Any, Any] = {
     "axes.titlelocation": "left",
     "axes.titley": 1.0,  # not looked for: no ticks are above a panel
     "figure.titlesize": "medium",
-    "figure.constrained_layout.w_pad": 0.08,
+    "figure.constrained_layout.w_pad": 0.12,
     "figure.constrained_layout.h_pad": 0.06,
     "legend.frameon": False,
     "legend.fontsize": "small",

@@ -204,5 +204,6 @@ class Fig1(Item):
         right.hist(scores, bins=bins, histtype="step", color=BLACK, label="all weights")
         left.set(xlabel="initial value of kept weights", ylabel="probability")
         right.set(xlabel="SynFlow score before pruning", ylabel="weights", yscale="log")
+        right.locator_params(axis="x", nbins=5)
         left.legend()
         right.legend()

@@ -227,7 +227,7 @@ class Fig8(Item):
         first, *others = (run for run in results if isinstance(run, Neuron) and not run.stream)
         shown = [*((first, init) for init in range(first.inits)), *((run, 0) for run in others)]
         figure.set_size_inches(self.size[0], 1.8 * len(shown) + 1)
-        grid = figure.subplots(len(shown), 5, sharex="col")
+        grid = figure.subplots(len(shown), 5)
         for row, (run, init) in zip(grid, shown, strict=True):
             path = rows(table, model=run.task.title, batch=run.batch_size, init=init)
             row[0].plot(path["time"], path["ipr"], color=BLUE, label="simulated")

@@ -69,15 +69,17 @@ def scale_fields(fields: Tensor) -> Tensor:
     return (fields - least) / (most - least)
 
 
-def draw_methods(axes: Axes, table: Frame, name: str, methods: Iterable[str] = METHODS, **line: Any) -> None:
-    """A column against density, one line for each method."""
+def draw_methods(
+    axes: Axes, table: Frame, name: str, methods: Iterable[str] = METHODS, most: int = 6, **line: Any
+) -> None:
+    """A column against density, one line for each method; at most `most` densities are labelled."""
     for method in methods:
         density = curve(table, method, "density").mean(axis=1).to_list()
         draw_mean(axes, density, curve(table, method, name), COLOURS[method], LABELS[method], **line)
     axes.set(xscale="log", xlabel="density")
     axes.invert_xaxis()
     kept = list(curve(table, "imp", "density").mean(axis=1))
-    shown = kept[:: -(-len(kept) // 6)]  # labels of more would overlap
+    shown = kept[:: -(-len(kept) // most)]  # labels of more would overlap
     axes.set_xticks(shown, [f"{density:.2g}" for density in shown])
     axes.set_xticks(kept, [], minor=True)
 
@@ -104,8 +106,8 @@ def draw_evidence(panels: Sequence[Axes], table: Frame) -> None:
     """Width, kurtosis, one against the other, the scores of the next group in all readings; then two legends."""
     part, methods = rows(table, inputs="data"), (*METHODS, "greedy", "cavity")
     width, kurtosis, both, after, *legends = panels
-    draw_methods(width, part, "width", methods, markersize=3)
-    draw_methods(kurtosis, part, "kurtosis", methods, markersize=3)
+    draw_methods(width, part, "width", methods, most=4, markersize=3)
+    draw_methods(kurtosis, part, "kurtosis", methods, most=4, markersize=3)
     for method in methods:
         means = [curve(part, method, name).mean(axis=1) for name in ("kurtosis", "width")]
         both.plot(*means, "o-", color=COLOURS[method], markersize=3)
