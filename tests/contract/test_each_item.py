@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from prunefield.core.figures import encode_figure
 from prunefield.core.names import modules, read_summary
@@ -11,6 +13,9 @@ from prunefield.papers import SCALES
 from prunefield.report.ledger import find_items, load_paper, read_finding
 
 KINDS = list(modules("papers"))
+WIDEST = 11  # inches: lines of wider figures are thin at that width
+LEGIBLE = 8 * 72 / 640  # points of text for each inch of a figure
+SLACK = 0.03  # inches
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -33,6 +38,23 @@ def test_its_drawing_can_be_drawn_twice_alike(finding):
     encoded = encode_figure(figure, "svg")
     assert encoded == encode_figure(finding.draw(), "svg")
     assert len(encoded) < 3_000_000
+
+
+def test_its_drawing_can_be_read_at_half_a_page(finding):
+    """Shown 640 pixels wide, no text is smaller than 8 pixels, and none is cut off by the edge."""
+    figure = finding.draw()
+    width = figure.get_size_inches()[0]
+    assert width <= WIDEST
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    small = {text.get_text(): text.get_fontsize() for text in texts if text.get_fontsize() < LEGIBLE * width}
+    assert not small
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    shown = figure.get_tightbbox(canvas.get_renderer())
+    assert shown.x0 >= -SLACK
+    assert shown.y0 >= -SLACK
+    assert shown.x1 <= width + SLACK
+    assert shown.y1 <= figure.get_size_inches()[1] + SLACK
 
 
 def test_every_claim_has_a_verdict_with_numbers(finding):

@@ -1,9 +1,10 @@
 """Figures: one style for all of them, and their files, SVG and PDF with editable text."""
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ STYLE: dict[Any, Any] = {
     "axes.titlelocation": "left",
     "axes.titley": 1.0,  # not looked for: no ticks are above a panel
     "figure.titlesize": "medium",
+    "figure.constrained_layout.w_pad": 0.12,
+    "figure.constrained_layout.h_pad": 0.06,
     "legend.frameon": False,
     "legend.fontsize": "small",
     "legend.title_fontsize": "small",
@@ -41,22 +44,23 @@ STYLE: dict[Any, Any] = {
     "boxplot.flierprops.markersize": 3,
 }
 TYPESETTING = {"GDEF", "GPOS", "GSUB", "kern"}  # tables of a font
-SMALLEST, LARGEST = 8.0, 12.5  # points of the text
-FOOTER = 0.22  # inches
+# Text grows with the width, so that it can be read where a figure is shown at half a page.
+SHOWN, READABLE = 640, 9.0  # pixels: that width, and the size of small text at it
+SMALL = 5 / 6  # of the usual size, as matplotlib has it
+SMALLEST = 8.0  # points of the usual text
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def make_figure(draw: "Callable[[Figure], None]", size: tuple[float, float], footer: str = "") -> "Figure":
     """A figure of a size in inches, with what `draw` puts into it; notebooks show it, with pyplot or without.
 
-    Wide figures have larger text, so that it can be read when they are shown at half a page. `footer` is a line below
-    everything, which says what the figure shows wherever it is copied to.
+    `footer` is a line below everything, which says what the figure shows wherever it is copied to.
     """
     import matplotlib
     from cycler import cycler
     from matplotlib.figure import Figure
 
-    points = min(max(SMALLEST, size[0]), LARGEST)
+    points = max(SMALLEST, find_small_size(size[0]) / SMALL)
     with matplotlib.rc_context({**STYLE, "font.size": points, "axes.prop_cycle": cycler(color=PALETTE)}):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
@@ -67,16 +71,27 @@ def make_figure(draw: "Callable[[Figure], None]", size: tuple[float, float], foo
     return figure
 
 
+def find_small_size(width: float) -> float:
+    """Points of the small text of a figure that is `width` inches wide: ticks, legends, footer and caption.
+
+    >>> round(find_small_size(10.0), 3)
+    10.125
+    """
+    return READABLE * 72 * width / SHOWN
+
+
 def _add_footer(figure: "Figure", text: str) -> None:
     """A line of small text in a strip that is added below the figure."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + FOOTER)
-    share = FOOTER / (height + FOOTER)
+    points = find_small_size(width)
+    strip = 2 * points / 72
+    figure.set_size_inches(width, height + strip)
+    share = strip / (height + strip)
     if isinstance(engine := figure.get_layout_engine(), ConstrainedLayoutEngine):
         engine.set(rect=(0, share, 1, 1 - share))
-    figure.text(0.004, 0.25 * share, text, color=GREY, fontsize=min(8.0, 4 + 0.45 * width), va="bottom")
+    figure.text(0.004, 0.3 * share, text, color=GREY, fontsize=points, va="bottom")
 
 
 def pick_shade(place: int, count: int) -> Any:
@@ -87,9 +102,41 @@ def pick_shade(place: int, count: int) -> Any:
 
 
 def letter_panels(panels: Sequence["Axes"]) -> None:
-    """A, B, C … before the title of each panel, in order: no letter occurs twice."""
-    for axes, letter in zip(panels, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", strict=False):
+    """A, B, C … Z, AA, AB … before the title of each panel, in order: none occurs twice."""
+    letters = [first + second for first in ("", *ascii_uppercase) for second in ascii_uppercase]
+    for axes, letter in zip(panels, letters, strict=False):
         axes.set_title(f"{letter}  {axes.get_title(loc='left')}".rstrip(), fontweight="bold")
+
+
+def add_legend(
+    figure: Any, panels: Iterable["Axes"], ncols: int, where: str = "outside upper center", title: str = ""
+) -> None:
+    """One legend outside the panels for all that is in them; a label of several panels is shown once.
+
+    `title` is a remark above it: the layout would put a title of the figure over the legend.
+    """
+    figure.legend(*_list_entries(panels), loc=where, ncols=ncols, title=title)
+
+
+def fill_with_legend(empty: "Axes", panels: Iterable["Axes"], title: str = "", ncols: int = 1) -> None:
+    """The legend of some panels in place of a further one, where it covers nothing."""
+    empty.set_axis_off()
+    look = {"alignment": "left", "labelspacing": 0.3, "handlelength": 1.5, "borderaxespad": 0}
+    legend = empty.legend(*_list_entries(panels), loc="center left", title=title, ncols=ncols, **look)
+    legend.set_in_layout(False)  # the other panels set the size of this one
+
+
+def _list_entries(panels: Iterable["Axes"]) -> tuple[list[Any], list[str]]:
+    found: dict[str, Any] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    return list(found.values()), list(found)
+
+
+def title_part(part: Any, title: str) -> None:
+    """The title of a part of a figure, which stands out from those of its panels."""
+    part.suptitle(title, x=0.01, ha="left", fontsize="large", fontweight="bold")
 
 
 def draw_boxes(axes: "Axes", groups: Sequence[Any], names: Sequence[str]) -> None:

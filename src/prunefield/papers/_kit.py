@@ -34,7 +34,9 @@ def has_tensors(result: Result) -> bool:
 
 def explain_no_tensors(axes: Axes, what: str) -> None:
     """Leaves a panel empty, with a line that says why."""
-    axes.text(0.5, 0.5, f"{what}: not among the published values", color=GREY, ha="center", va="center", wrap=True)
+    axes.set_title(what)
+    words = axes.text(0, 0.5, "not among the published values", color=GREY, va="center", transform=axes.transAxes)
+    words.set_in_layout(False)  # it does not decide how wide the panels are
     axes.set_axis_off()
 
 

@@ -25,11 +25,11 @@ def encode_captioned(figure: "Figure", finding: Finding) -> dict[str, bytes]:
     import matplotlib
     from matplotlib.transforms import Bbox
 
-    from prunefield.core.figures import STYLE, embed_plain_fonts
+    from prunefield.core.figures import STYLE, embed_plain_fonts, find_small_size
 
     figure.set_layout_engine(None)  # it is laid out; with an engine `savefig` would draw everything twice
     width, height = figure.get_size_inches()
-    points = min(9.0, 4 + 0.45 * width)  # as large figures are shown smaller
+    points = find_small_size(width)
     lines = wrap(write_caption(finding), max(40, int(width * 72 / (LETTER * points))))
     line = LINE * points / 72
     strip = line * (len(lines) + 1)

@@ -11,9 +11,9 @@ from prunefield.papers._kit import BLACK, GREY, PALETTE
 from prunefield.papers.bar2023._night import MARGIN
 
 ENOUGH = 3  # seeds from which on an interval is drawn: that of two rests on one difference, and may have no width
-NAMES, PRINTED, OURS = 2.0, 0.5, 1.2  # inches of a table: names of its columns, one printed cell, one of ours
-LABELS = 2.1  # inches of the names of the differences, to the left of both
-LINE, HEAD = 0.21, 4.6  # inches of a line; lines before the first column
+WIDTH = 9.5  # inches of the drawing
+NAMES, PRINTED, OURS = 2.25, 0.58, 1.1  # inches of a table: names of its columns, one printed cell, one of ours
+LINE, HEAD = 0.2, 4.6  # inches of a line; lines before the first column
 CELL = ["data", "net", "density"]
 KEPT = "% kept"  # ends the name of a toy whose density stands for a printed one
 
@@ -50,35 +50,33 @@ def name_cell(data: str, net: str, density: float) -> str:
     return f"{data}, {net} for {density:.0%}" if net.endswith(KEPT) else f"{data}, {net}, {density:.0%}"
 
 
-def measure_table(columns: int, printed: int, ours: int) -> tuple[float, float]:
-    """Width and height in inches of the table of accuracies."""
-    return NAMES + printed * PRINTED + max(1.4, ours * OURS), LINE * (columns + HEAD)
+def measure_table(columns: int) -> float:
+    """Height in inches of a table of accuracies."""
+    return LINE * (columns + HEAD + 0.5)
 
 
-def write_accuracies(axes: Axes, table: Frame, columns: Sequence[str]) -> None:
-    """A table of text: a line for each column of the paper's table, printed cells on the left, ours on the right."""
+def write_accuracies(axes: Axes, table: Frame, columns: Sequence[str], source: str) -> None:
+    """A table of text: a line for each column of the paper's table, the cells beside each other."""
+    cells = _list_cells(rows(table, source=source))
+    step = PRINTED if source == "paper" else min(OURS, (WIDTH - NAMES) / max(1, len(cells)))
     axes.set_axis_off()
-    parts = {source: _list_cells(rows(table, source=source)) for source in ("paper", "here")}
-    width, height = measure_table(len(columns), len(parts["paper"]), len(parts["here"]))
-    axes.set(xlim=(0, width), ylim=(height, 0))
-    style: dict[str, Any] = {"fontsize": 7.5, "va": "center"}
+    axes.set(xlim=(0, WIDTH), ylim=(measure_table(len(columns)), 0))
+    style: dict[str, Any] = {"fontsize": "small", "va": "center"}
     places = {column: LINE * (HEAD + line - 0.4) for line, column in enumerate(columns)}
     for column, y in places.items():
         axes.text(0, y, column, **style)
-    x = NAMES
-    for source, step in (("paper", PRINTED), ("here", OURS)):
-        title = "accuracy (%), printed" if source == "paper" else "ours (mean ± sd)"
-        axes.text(x, LINE * 0.3, title, fontsize=8, va="center", fontweight="bold")
-        before: tuple[str, ...] = ()
-        for cell, values in parts[source].items():
-            *names, density = _shorten(*cell)
-            for line, text in enumerate(names, start=1):
-                if before != cell[:2] or source == "here":
-                    axes.text(x, LINE * (line + 0.4), text, **style)
-            axes.text(x, LINE * 3.3, density, color=GREY, **style)
-            for column, y in places.items():
-                axes.text(x, y, values.get(column, "–"), **style)
-            before, x = cell[:2], x + step
+    title = "accuracy (%), printed" if source == "paper" else "accuracy (%), ours: mean ± standard deviation over seeds"
+    axes.text(0, LINE * 0.4, title, **style, fontweight="bold")
+    x, before = NAMES, ("", "")
+    for cell, values in cells.items():
+        *names, density = _shorten(*cell)
+        for line, text in enumerate(names, start=1):
+            if before != cell[:2]:
+                axes.text(x, LINE * (line + 0.4), text, **style)
+        axes.text(x, LINE * 3.4, density, color=GREY, **style)
+        for column, y in places.items():
+            axes.text(x, y, values.get(column, "–"), **style)
+        before, x = cell[:2], x + step
 
 
 def _list_cells(table: Frame) -> dict[tuple[str, str, float], Mapping[str, str]]:

@@ -9,20 +9,13 @@ from matplotlib.figure import Figure
 from numpy.random import default_rng
 from pandas import DataFrame, concat
 
-from prunefield.papers import Claim, Frame, Item, Scale, gather, replace_rows, rows
+from prunefield.papers import Claim, Frame, Item, Scale, gather, replace_rows
 from prunefield.papers._kit import Row
 from prunefield.papers.bar2023._comparisons import Comparison, judge_runs
 from prunefield.papers.bar2023._experiments import SETTINGS, TINY_SETTINGS, places
 from prunefield.papers.bar2023._night import MARGIN, rank_run
 from prunefield.papers.bar2023._printed import cells
-from prunefield.papers.bar2023._table_pictures import (
-    CELL,
-    LABELS,
-    LINE,
-    draw_differences,
-    measure_table,
-    write_accuracies,
-)
+from prunefield.papers.bar2023._table_pictures import WIDTH, draw_differences, measure_table, write_accuracies
 from prunefield.runs import Result, Run
 from prunefield.runs.pruned import Pruned
 from prunefield.runs.tickets import count_examples
@@ -58,11 +51,16 @@ class Table(Item):
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         cls.claims = tuple(claim for pair in cls.comparisons for claim in cls._state(pair))
-        cls.size = (9.5, 1.5 + 0.62 * len(cls.comparisons) + LINE * (len(cls.all_columns()) + 5))
+        cls.size = (WIDTH, sum(cls._measure_parts()))
 
     @classmethod
     def all_columns(cls) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*cls.columns, *GATE, *cls.controls)))
+
+    @classmethod
+    def _measure_parts(cls) -> tuple[float, float, float]:
+        """Heights in inches: differences, printed accuracies, and ours."""
+        return 1.7 + 0.52 * len(cls.comparisons), measure_table(len(cls.columns)), measure_table(len(cls.all_columns()))
 
     @classmethod
     def _state(cls, pair: Comparison) -> list[Claim]:
@@ -156,14 +154,11 @@ class Table(Item):
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         """Differences of columns above, the accuracies themselves below."""
-        columns = self.all_columns()
-        counts = {source: len(rows(table, source=source).groupby(CELL)) for source in ("paper", "here")}
-        wide, high = measure_table(len(columns), counts["paper"], counts["here"])
-        tall = 0.8 + 0.62 * len(self.comparisons)
-        figure.set_size_inches(max(self.size[0], LABELS + wide), tall + high + 0.7)
-        above, below = figure.subplots(2, 1, height_ratios=(tall, high))
+        parts: Any = figure.subfigures(3, 1, height_ratios=self._measure_parts())
+        above, *tables = parts
         names = [f"{pair.treatment}\n− {pair.control}" for pair in self.comparisons]
         printed, ours = ([pair.subtract(table, source) for pair in self.comparisons] for source in ("paper", "here"))
-        draw_differences(above, names, [gaps["gap"] for gaps in printed], ours)
-        write_accuracies(below, table, columns)
-        figure.legend(loc="outside upper center", ncols=3)
+        draw_differences(above.subplots(), names, [gaps["gap"] for gaps in printed], ours)
+        above.legend(loc="outside upper center", ncols=2)
+        for part, columns, source in zip(tables, (self.columns, self.all_columns()), ("paper", "here"), strict=True):
+            write_accuracies(part.subplots(), table, columns, source)

@@ -14,7 +14,7 @@ class Algorithm1(Item):
     """bar2023, Algorithm 1 and Eq. 2: s draws with replacement, each adding 1/(s·p_i) to the mask."""
 
     title = "Algorithm 1: masks by sketching"
-    size = (9, 3.6)
+    size = (9, 4.4)
     open_choices = (
         SMALL,
         "Alternatives to Eq. 2: 50 in each case, p0·exp(noise) with noise from 0.01 to 3, and uniform probabilities.",
@@ -87,7 +87,7 @@ class Algorithm1(Item):
         for name, group in shapes.items():
             some = group[group["exact"] > 1e-6 * group["bound"]]
             left.ecdf((some["rival"] / some["exact"] - 1).clip(lower=1e-10), label=name)
-        label = "error of the best of 50 alternatives ÷ error of Eq. 2, minus 1"
+        label = "error of the best of 50 alternatives\n÷ error of Eq. 2, minus 1"
         left.set(xlabel=label, ylabel="share of cases below", xscale="log")
         left.legend(loc="upper left")
         draw_boxes(right, [group["drawn_kept"] / group["kept"] for group in shapes.values()], list(shapes))

@@ -81,7 +81,7 @@ class Fig1(Item):
     """Initial weights kept by uniform, SynFlow and IMP masks of VGG, and SynFlow's scores (bar2023, Fig. 1)."""
 
     title = "Magnitudes and scores of the initial weights that masks keep"
-    size = (10, 4)
+    size = (10, 4.6)
     scales = ("smoke", "laptop", "night", "paper")
     open_choices = (
         "The paper does not state the layers and densities of Fig. 1; here: all layers together, density 5%. "
@@ -204,5 +204,6 @@ class Fig1(Item):
         right.hist(scores, bins=bins, histtype="step", color=BLACK, label="all weights")
         left.set(xlabel="initial value of kept weights", ylabel="probability")
         right.set(xlabel="SynFlow score before pruning", ylabel="weights", yscale="log")
+        right.locator_params(axis="x", nbins=5)
         left.legend()
         right.legend()

@@ -54,7 +54,7 @@ class Fig2(Item):
     """Layer norms of w0⊙m for tickets and for shuffled masks, LeNet-300-100 on Fashion-MNIST (bar2023, Fig. 2)."""
 
     title = "Norms of winning tickets and of shuffled masks at initialisation"
-    size = (10, 4)
+    size = (10, 4.8)
     from_values = True
     open_choices = (
         "The paper states neither how LeNet-300-100 is trained nor how much each level removes. The settings are "
@@ -141,7 +141,7 @@ class Fig2(Item):
                 right.hist(norms, color=colour, bins=60, weights=[1 / len(norms)] * len(norms), alpha=0.5)
                 right.axvline(record["norm"], color=colour)
         left.set(xlabel="remaining weights (%)", ylabel="norm of kept initial weights")
-        right.set(xlabel="norm of kept initial weights, last level (line: ticket)", ylabel="share of shuffled masks")
+        right.set(xlabel="norm of kept initial weights,\nlast level (line: ticket)", ylabel="share of shuffled masks")
         if not has_tensors(results[run]):
             explain_no_tensors(right, "norms of all shuffled masks")
         figure.legend(loc="outside upper center", ncols=max(1, len(records)))

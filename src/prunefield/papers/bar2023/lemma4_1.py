@@ -30,7 +30,7 @@ class Lemma4_1(Item):
     """bar2023, Lemma 4.1: the exact error of the sketched mask on the weights that it was made from."""
 
     title = "Lemma 4.1: the error at initialisation, inputs given"
-    size = (9, 3.6)
+    size = (9, 4.4)
     open_choices = (
         SMALL,
         "For d = 10, 100, 1000 (n = 8) the identity is used, which the enumerations confirm.",

@@ -53,7 +53,7 @@ class Lemma4_2(Item):
     """bar2023, Lemma 4.2: the bound on the error at initialisation for Gaussian inputs."""
 
     title = "Lemma 4.2: the error at initialisation, Gaussian inputs"
-    size = (9, 3.6)
+    size = (9, 4.4)
     open_choices = (
         "Weights: the lemma is stated for any; w0 ~ N(0, I) with n = 1 and 128, and equal weights, were chosen; "
         "both n have the same w0.",

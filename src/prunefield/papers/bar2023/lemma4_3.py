@@ -21,7 +21,7 @@ class Lemma4_3(Item):
     """bar2023, Lemma 4.3 (Appendix B.2): a mask from w0 and X̃, applied to w⋆ and X."""
 
     title = "Lemma 4.3: the error on other inputs and weights"
-    size = (9, 3.6)
+    size = (9, 4.4)
     open_choices = (
         SMALL,
         "X̃ is drawn like X and independently of it, w⋆ = w0 + N(0, I).",

@@ -21,7 +21,7 @@ class Section5(Item):
     """bar2023, Section 5 (Eqs. 3 and 4): SynFlow's scores of a linear model, and the probabilities of Eq. 2."""
 
     title = "Section 5: SynFlow's scores in the linear model"
-    size = (9, 3.6)
+    size = (9, 4.4)
     open_choices = (
         "X ~ N(0, I)/√128, w ~ N(0, I), d = 1000; the scores are those of `synflow` in this package on a linear layer.",
         "The advice to use χ inputs and sampling is tested as: a smaller error than with ones, and than with the "

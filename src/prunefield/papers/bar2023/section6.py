@@ -19,7 +19,7 @@ class Section6(Item):
     """bar2023, Section 6: SNIP's scores of a linear model with the ℓ1 loss, and the probabilities of Eq. 2."""
 
     title = "Section 6: SNIP's scores in the linear model with sparse data"
-    size = (9, 3.6)
+    size = (9, 4.4)
     open_choices = (
         "d = 1000, n = 128, w ~ N(0, I), Gaussian labels; the scores are those of `snip` in this package on a linear "
         "layer.",

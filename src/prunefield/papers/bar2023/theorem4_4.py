@@ -60,7 +60,7 @@ class Theorem4_4(Item):
     """bar2023, Theorem 4.4 with Lemma 4.5: the bound on the error of sketched masks on weights that have moved."""
 
     title = "Theorem 4.4: the error of a mask made from w0 and applied to w⋆"
-    size = (13, 4.2)
+    size = (10, 7.4)
     open_choices = (
         "Weights: the theorem is stated for any; w0 ~ N(0, I), w⋆ = w0 + τ·N(0, I), n = 128, and hand-made pairs "
         "were chosen; all τ have the same w0 and the same direction of w⋆ − w0.",
@@ -203,7 +203,7 @@ class Theorem4_4(Item):
         return judge(gap < 1e-8, seen, sum(map(len, groups)))
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
-        rates, family, cloud = figure.subplots(1, 3)
+        (rates, family), (cloud, legends) = figure.subplots(2, 2)
         distances = rows(table, source="draws").groupby("tau")
         for (tau, group), colour, marker in zip(
             distances, (BLACK, SKY, GREEN, ORANGE, VERMILION), "osD^v", strict=True
@@ -212,7 +212,6 @@ class Theorem4_4(Item):
             rates.plot(group["dimension"], share, color=colour, marker=marker, label=f"τ = {tau:g}")
         rates.set(xscale="log", xlabel="dimension d", ylabel="draws where it fails (%)", ylim=(-3, 103))
         rates.set_title("How often the printed bound fails")
-        rates.legend(title="distance of w⋆")
 
         curves = rows(table, source="enumeration", examples=8, kept=1)
         for bound, (label, colour) in BOUNDS.items():
@@ -232,4 +231,6 @@ class Theorem4_4(Item):
         cloud.set(xscale="log", yscale="log", xlabel="bound", ylabel="exact error", ylim=(ends[0] / 8, None))
         cloud.set_title("d = 100, τ = 1: violated above the line")
         shared = [*family.lines, cloud.lines[0]]  # a bound has one colour in both panels
-        figure.legend(handles=shared, loc="outside upper right", ncols=3)
+        legends.set_axis_off()
+        legends.add_artist(legends.legend(handles=rates.lines, title="distance of w⋆", loc="upper left"))
+        legends.legend(handles=shared, title="the other two panels", loc="upper right")

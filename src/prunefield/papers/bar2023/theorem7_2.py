@@ -36,7 +36,7 @@ class Theorem7_2(Item):
     """bar2023, Theorem 7.2 (Section 7, Appendix B.6): the error of a mask from J(θ0) and θ0 on J(θt)θt."""
 
     title = "Theorem 7.2: sketching the tangent of a network"
-    size = (9, 3.8)
+    size = (9, 4.6)
     open_choices = (
         "Networks: 4 Gaussian inputs, one hidden layer, 1 output, no biases, weights of variance 1/fan-in, 6 examples "
         "with Gaussian labels; s = √d rounded. The paper reports no experiment.",

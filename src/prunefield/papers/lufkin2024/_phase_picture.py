@@ -78,7 +78,7 @@ def _find_edges(centres: np.ndarray) -> np.ndarray:
 def _mark_images(axes: Axes, images: Frame, scale: Normalize) -> None:
     """A star for each data set, in the colour of its predicted width, with the interval of its kurtosis."""
     for number, row in images.iterrows():
-        side = -1 if number % 2 else 1  # of the star, so that names do not meet
+        side = -1 if number % 2 and row["excess"] > -0.5 else 1  # of the star, so that names do not meet
         colour = colormaps[SEQUENCE](scale(1 / row["ipr_n"]))
         errors = [[row["excess"] - row["low"]], [row["high"] - row["excess"]]]
         axes.errorbar(row["excess"], row["ratio"], xerr=errors, color="white", capsize=3, zorder=4)

@@ -14,8 +14,8 @@ from prunefield.runs import Record
 from prunefield.theory.amplifier import SLOPE
 
 WHY_PEAKS_DIFFER = (
-    "batches are noisy and Eq. 5 is not: a simulated field may end at a different site or with a different sign "
-    "from an integrated one (section4.2)"
+    "batches are noisy and Eq. 5 is not: a simulated field may end at a different site\n"
+    "or with a different sign from an integrated one (section4.2)"
 )
 
 
@@ -43,13 +43,13 @@ def draw_amplifier(axes: Axes, a: Any, phi: Any, cubic: Any) -> None:
     axes.plot(a, cubic, ":", color=VERMILION, linewidth=2, label="cubic")
 
 
-def label_grid(grid: Any, titles: Sequence[str], labels: Sequence[str]) -> None:
-    """Titles above the first row of panels, and what the x axis means below the last.
-
-    Panels that `draw_path` has marked keep what it says, and the figure says why the marks differ.
-    """
-    for top, bottom, title, label in zip(grid[0], grid[-1], titles, labels, strict=True):
-        if mark := top.get_title(loc="left"):
-            top.figure.suptitle(WHY_PEAKS_DIFFER, fontsize="small")
-        top.set_title(f"{title}\n{mark}" if mark else title)
-        bottom.set_xlabel(label)
+def make_grid(figure: Figure, models: Sequence[str], panels: Sequence[tuple[str, str]]) -> Any:
+    """A column for each model, named above, and a row for each kind of panel: what it shows, and its x axis."""
+    grid = figure.subplots(len(panels), len(models))
+    for row, (what, label) in zip(grid, panels, strict=True):
+        row[0].set_ylabel(what)
+        for axes in row:
+            axes.set_xlabel(label)
+    for axes, model in zip(grid[0], models, strict=True):
+        axes.set_title(model, fontweight="bold")
+    return grid

@@ -152,9 +152,9 @@ def draw_units(figure: Figure, results: Mapping[Run, Result], shown: int) -> Non
         rate = "" if isinstance(run, Ica) else f", rate {run.lr:g}"
         name = name_network(run).replace(", ", ",\n", 1) if columns > 3 else name_network(run)
         axes.set_title(f"{name}\n{name_data(run)}, N = {fields.shape[-1]}{rate}", fontsize="small")
-        axes.set(xlabel="site i", yticks=[])
+        axes.set(xlabel="site i", yticks=[], ylim=(0.35 - len(fields), 0.65))
     figure.suptitle(
-        "first units, each scaled to its largest |weight|, which is in parentheses; above it IPR × N "
-        "(1 flat, 1.5 sinusoid, 3 noise)",
+        "first units, each scaled to its largest |weight|, which is in parentheses;\n"
+        "above it and as colour (light: local) IPR × N (1 flat, 1.5 sinusoid, 3 noise)",
         fontsize="small",
     )

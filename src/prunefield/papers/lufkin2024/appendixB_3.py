@@ -38,7 +38,7 @@ class AppendixB_3(Item):
     """Appendix B.3 of lufkin2024: a Gaussian preactivation, conditioned on a pixel (Eq. 5) or not, and simulations."""
 
     title = "Gaussian equivalence against conditioning on one pixel"
-    size = (9, 3.6)
+    size = (9, 4.6)
     open_choices = (
         "Gaussian equivalence replaces ⟨w, X⟩ and X by Gaussian variables with the same covariances before the loss is "
         "differentiated, so that φ(a) is √(2/π)a whatever the data; Eq. 5 conditions on one pixel first",

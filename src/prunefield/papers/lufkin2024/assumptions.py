@@ -41,7 +41,7 @@ class Assumptions(Item):
     """Assumptions A1 and A2 of lufkin2024 (§3.1), exactly, for Ising, NLGP and Kur data."""
 
     title = "Assumptions A1 and A2, pixel by pixel"
-    size = (9, 3.8)
+    size = (9, 4.8)
     open_choices = (
         "A1 for pairs of pixels: the share of the variance of E[Y | X] that is not linear in X; A2 for the variance: "
         "the standard deviation of Var[Y | X = x] over x, divided by its mean. Both are 0 where the assumption holds",

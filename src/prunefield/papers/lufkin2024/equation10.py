@@ -47,7 +47,7 @@ class Equation10(Item):
     """Equation 10 of lufkin2024 (Appendix C.1) with three classes: one neuron against the flow that Lemma 3.1 gives."""
 
     title = "Eq. 10: three classes of lengthscales"
-    size = (10, 5)
+    size = (10, 5.8)
     open_choices = (
         "the paper derives Eq. 10 for K classes and uses K = 2; here K = 3 with lengthscales 0.5, 1 and 2 and the "
         "targets 0, 1 and 2; N = 40, rate 0.05, init_scale 0.001, batches with all translates and both signs of each "

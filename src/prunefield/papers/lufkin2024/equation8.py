@@ -38,7 +38,7 @@ class Equation8(Item):
     """The limit of steady states for many sites (lufkin2024, App. B.2, Eq. 8), on spins."""
 
     title = "Eq. 8: the steady state on many sites"
-    size = (8, 3.4)
+    size = (8, 4.4)
     open_choices = (
         "the paper does not say how lengthscales behave in the limit: here they grow as ξ = ℓN, with couplings 0.3 and "
         "0.7 on 40 sites, and u = N·w; with ξ fixed in sites there is no such limit",
@@ -95,7 +95,7 @@ class Equation8(Item):
         return judge(holds, observed, len(table), note, corrected=whole <= SOLVED and doubled <= SOLVED)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
-        left, right = figure.subplots(1, 2, width_ratios=(1.4, 1))
+        left, right = figure.subplots(1, 2, width_ratios=(1, 1.1))
         for place, (run, result) in enumerate(results.items()):
             assert isinstance(run, Steady)
             colour = pick_shade(place, len(results))

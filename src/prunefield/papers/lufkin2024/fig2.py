@@ -9,10 +9,11 @@ import torch
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
+from prunefield.core.figures import add_legend
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, numbers, rows
 from prunefield.papers._kit import BLACK, BLUE, SEQUENCE, VERMILION
 from prunefield.papers.lufkin2024._fields import list_fields
-from prunefield.papers.lufkin2024._pictures import label_grid
+from prunefield.papers.lufkin2024._pictures import make_grid
 from prunefield.runs import Result, Run
 from prunefield.runs.draws import EDGES, Draws
 from prunefield.tasks import Discrimination
@@ -89,7 +90,7 @@ class Fig2(Item):
     """Figure 2 of lufkin2024: samples, covariances and marginals of Ising, NLGP(0.01) and Kur(5) data."""
 
     title = "Samples, covariances and marginals of Ising, NLGP(0.01) and Kur(5) data"
-    size = (14, 7)
+    size = (10, 12.5)
     open_choices = (
         "N = 100 and 10,000 examples of each class, from the authors' code (4,000 at smoke scale)",
         "the authors' Ising sampler is single-site Metropolis, 1,000 flips from a random start; here a checkerboard "
@@ -175,15 +176,15 @@ class Fig2(Item):
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         """The Markov chain is drawn over the exact covariance of the Ising model."""
         panels = (
-            "sample, long",
-            "sample, short",
-            "covariance Σ, long",
-            "its first row",
-            "marginal",
+            ("sample, long", "site i"),
+            ("sample, short", "site i"),
+            ("covariance Σ, long", "site i"),
+            ("its first row", "distance d"),
+            ("marginal", "value of a site"),
         )
         found = {run.task: results[run].records for run in results if isinstance(run, Draws)}
-        grid = figure.subplots(len(MODELS), len(panels))
-        for row, (model, task) in zip(grid, MODELS.items(), strict=True):
+        grid = make_grid(figure, list(MODELS), panels)
+        for row, (model, task) in zip(grid.T, MODELS.items(), strict=True):
             short, long = found[task]
             for axes, record in zip(row[:2], (long, short), strict=True):
                 axes.plot(record.tensors["field"], color=BLUE, linewidth=1)
@@ -194,11 +195,7 @@ class Fig2(Item):
             row[3].plot(long.tensors["correlation"], ".", color=BLUE, label="exact sampler")
             if model == "Ising":
                 row[3].plot(found[CHAIN][1].tensors["correlation"], ".", color=VERMILION, label="Gibbs, 10 sweeps")
-            row[3].legend()
             row[4].stairs(long.tensors["share"][1:-1].numpy(), EDGES.numpy(), fill=True, color=BLUE, label="samples")
-            row[4].margins(y=0.5)
             row[4].stairs(task.cdf(EDGES).diff().numpy(), EDGES.numpy(), color=BLACK, label="closed form")
-            row[0].set_ylabel(model, fontweight="bold")
-        grid[1, 4].legend(loc="upper left")
-        figure.suptitle("long and short: the class with the longer and with the shorter lengthscale")
-        label_grid(grid, panels, ("site i", "site i", "site i", "distance d", "value of a site"))
+        words = "long and short: the class with the longer and with the shorter lengthscale"
+        add_legend(figure, grid[3:, 0], ncols=4, title=words)

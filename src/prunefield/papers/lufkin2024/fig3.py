@@ -8,12 +8,13 @@ import torch
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
+from prunefield.core.figures import add_legend
 from prunefield.measures.localisation import compute_ipr, locate_peak
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, replace_rows, rows
 from prunefield.papers._kit import BLUE
 from prunefield.papers.lufkin2024._fields import LOCAL, NOISE, list_fields
 from prunefield.papers.lufkin2024._neurons import MATCHED, SIZES, TASKS, TIME, judge_peaks, solve_flows, train_neuron
-from prunefield.papers.lufkin2024._pictures import draw_amplifier, draw_path, draw_time_bar, label_grid
+from prunefield.papers.lufkin2024._pictures import WHY_PEAKS_DIFFER, draw_amplifier, draw_path, draw_time_bar, make_grid
 from prunefield.runs import Result, Run
 from prunefield.runs.flow import Flow
 from prunefield.runs.neuron import Neuron
@@ -71,7 +72,7 @@ class Fig3(Item):
     """Figure 3 of lufkin2024: a ReLU neuron on Ising, NLGP(0.01) and Kur(5) data against the integral of Eq. 5."""
 
     title = "One ReLU neuron on Ising, NLGP(0.01) and Kur(5) data against the integrated flow"
-    size = (13, 7)
+    size = (10, 12.5)
     open_choices = (
         "Ising: couplings 0.3 and 0.7; NLGP and Kur: lengthscales 1 and 3, N = 40 (from the authors' code)",
         "batch: the authors' notebook has 500 for Ising and 10,000 for the others; here the others have 500 at smoke "
@@ -229,22 +230,19 @@ class Fig3(Item):
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         """Of several batches the first, which is that of the paper, is shown."""
-        panels = ("marginal of a pixel", "amplifier φ(a)", "simulated field", "Eq. 5, exact φ", "Eq. 5, cubic φ")
+        fields = (("simulated field", "site i"), ("Eq. 5, exact φ", "site i"), ("Eq. 5, cubic φ", "site i"))
+        panels = (("marginal of a pixel", "pixel value"), ("amplifier φ(a)", "a"), *fields)
         runs = [run for run in results if isinstance(run, Neuron | Flow)]
-        grid = figure.subplots(len(TASKS), len(panels))
+        grid = make_grid(figure, [task.title for task in TASKS], panels)
         a = torch.linspace(-1, 1, 201, dtype=torch.float64)
-        for row, task in zip(grid, TASKS, strict=True):
+        for row, task in zip(grid.T, TASKS, strict=True):
             reach, bins = (1.5, 31) if task.kurtosis() == 1 else (4.0, 80)
             edges = torch.linspace(-reach, reach, bins + 1, dtype=torch.float64)
             row[0].stairs(task.cdf(edges).diff().numpy(), edges.numpy(), fill=True, color=BLUE)
-            row[0].set_ylabel(task.title, fontweight="bold")
             draw_amplifier(row[1], a, task.amplifier(a), expand_amplifier(a, task.kurtosis()))
             row[1].text(0.97, 0.05, f"κ = {task.kurtosis():.4g}", ha="right", transform=row[1].transAxes)
-            row[1].legend(loc="upper left")
             neuron, *_, exact, rough = (run for run in runs if run.task == task)
             for axes, run in zip(row[2:], (neuron, exact, rough), strict=True):
                 draw_path(axes, results[run].records, marked=True)
-        label_grid(grid, panels, ("pixel value", "a", "site i", "site i", "site i"))
-        for axes in grid[:-1, 1:].flat:
-            axes.tick_params(labelbottom=False)
-        draw_time_bar(figure, grid[:, 2:], TIME, "time t = steps × rate")
+        add_legend(figure, grid[1], ncols=3, title=WHY_PEAKS_DIFFER)
+        draw_time_bar(figure, grid[2:], TIME, "time t = steps × rate")

@@ -86,14 +86,14 @@ def draw_fit(axes: Axes, result: Result, end: float) -> str:
     plain, shifted = fit_sinusoid(last), fit_sinusoid(last, intercept=True)
     axes.plot(shifted.curve(len(last)), "--", color=VERMILION, linewidth=2, label="fitted sinusoid with an intercept")
     axes.plot(plain.curve(len(last)), ":", color=BLACK, linewidth=2, label="fitted sinusoid without one")
-    return f"errors: {float(shifted.error):.1%}, without intercept {float(plain.error):.1%}"
+    return f"errors: {float(shifted.error):.1%},\nwithout intercept {float(plain.error):.1%}"
 
 
 class Fig4(Item):
     """Figure 4 of lufkin2024: a ReLU neuron on Student's t, a shell and the extreme law, with sinusoids fitted."""
 
     title = "One ReLU neuron on three kinds of elliptical data, with sinusoids fitted"
-    size = (12, 6)
+    size = (10, 7)
     open_choices = (
         "settings from the authors' code: t with rate 0.01, batch 1,000, initial weights of scale 1; the other two "
         "with rate 0.05, batch 10,000, scale 0.001; smoke scale has batches of 500 (Student-t: 200) and larger rates",

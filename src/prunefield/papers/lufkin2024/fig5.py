@@ -58,7 +58,7 @@ class Fig5(Item):
     """Figure 5 of lufkin2024 (§4.1): final IPR against excess kurtosis for NLGP(g) and Kur(k), with Eq. 5 beside it."""
 
     title = "Final IPR against excess kurtosis for NLGP and Kur data"
-    size = (10, 4)
+    size = (10, 4.8)
     scales = ("smoke", "laptop", "night", "paper")
     open_choices = (
         "the grid, lengthscales, N, rate, batch and steps of the figure are not published",

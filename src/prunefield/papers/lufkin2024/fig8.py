@@ -9,6 +9,7 @@ import torch
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
+from prunefield.core.figures import add_legend
 from prunefield.measures.localisation import compute_ipr
 from prunefield.measures.trajectories import measure_distance_per_site
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, numbers, rows
@@ -69,7 +70,7 @@ class Fig8(Item):
     """Figure 8 of lufkin2024 (Appendix D.1): IPR, distance and fields over time, simulated and by Eq. 5."""
 
     title = "Simulation and Eq. 5 over time, with and without localisation"
-    size = (13, 10.5)
+    size = (11, 10.5)
     open_choices = (
         "N = 100 (from the axis), rate 0.05 (from the time of localisation), init_scale 1e-3; smoke scale has N = 40, "
         "shorter times and small batches",
@@ -225,17 +226,17 @@ class Fig8(Item):
         """All initialisations of the first batch, and the first of others."""
         first, *others = (run for run in results if isinstance(run, Neuron) and not run.stream)
         shown = [*((first, init) for init in range(first.inits)), *((run, 0) for run in others)]
-        figure.set_size_inches(13, 2.1 * len(shown))
+        figure.set_size_inches(self.size[0], 1.8 * len(shown) + 1)
         grid = figure.subplots(len(shown), 5)
         for row, (run, init) in zip(grid, shown, strict=True):
             path = rows(table, model=run.task.title, batch=run.batch_size, init=init)
             row[0].plot(path["time"], path["ipr"], color=BLUE, label="simulated")
             row[0].plot(path["time"], path["ipr_flow"], "--", color=VERMILION, label="Eq. 5")
-            copies = f"\n× {2 * run.task.sites}" * run.symmetric
+            copies = f" × {2 * run.task.sites}" * run.symmetric
             row[0].set_ylabel(f"{run.task.title}, start {init + 1}\nbatch {run.batch_size:,}{copies}", size="small")
             row[0].set_title("IPR", fontsize="small")
             row[1].plot(path["time"], path["rms"], color=BLACK, label="distance of the two fields")
-            row[1].plot(path["time"], path["rms_self"], ":", color=GREEN, label="distance of two simulations")
+            row[1].plot(path["time"], path["rms_self"], ":", color=GREEN, label="of two simulations, if run")
             row[1].set_title("rms distance", fontsize="small")
             times, seen, predicted = trace(run, results)
             for axes, share in zip(row[2:], (0.4, 0.6, 1.0), strict=True):
@@ -243,8 +244,7 @@ class Fig8(Item):
                 axes.plot(seen[at, init], color=BLUE)
                 axes.plot(predicted[at, init], "--", color=VERMILION)
                 axes.set_title(f"fields at t = {times[at]:g}", fontsize="small")
-        for axes in grid[:-1, 2:].flat:  # fields have the sites in common
-            axes.tick_params(labelbottom=False)
         for axes, label in zip(grid[-1], ("time", "time", "site i", "site i", "site i"), strict=True):
             axes.set_xlabel(label)
-        figure.legend(handles=[*grid[0, 0].lines, *grid[0, 1].lines], loc="outside upper center", ncols=4)
+        words = f"× {2 * first.task.sites}: each example with all its translates and signs"
+        add_legend(figure, grid[0, :2], ncols=4, title=words)

@@ -89,7 +89,7 @@ class Lemma3_1(Item):
     """
 
     title = "Eq. 5 against the true gradient of the loss"
-    size = (10, 4)
+    size = (10, 4.8)
     scales = ("smoke", "laptop", "night", "paper")
     open_choices = (
         "errors are relative to the first term ½φ of Eq. 5, the only one that is approximated, and free of sampling "

@@ -52,7 +52,7 @@ class LemmaB_1(Item):
     """Lemma B.1 of lufkin2024 (Appendices B.1, C.3): φ is odd, φ′(0) = √(2/π)σ², φ‴(0) = −√(2/π)(κσ⁴ − 3σ²)."""
 
     title = "The amplifier near 0: its derivatives and its cubic"
-    size = (11, 6)
+    size = (10, 6)
     open_choices = (
         "derivatives are computed from values of the exact φ, with an odd polynomial through three points up to a = "
         "0.003; points up to 0.12 and up to 0.012 were tried first and gave −0.96 and −1.01 for φ‴(0) of Kur(5), "

@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from pandas import DataFrame, concat
 
-from prunefield.core.figures import pick_shade
+from prunefield.core.figures import add_legend, pick_shade
 from prunefield.measures.localisation import compute_ipr
 from prunefield.measures.sinusoids import fit_sinusoid
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, numbers, rows
@@ -83,7 +83,7 @@ class Proposition3_3(Item):
     """Proposition 3.3 of lufkin2024: steady states on elliptical data are sinusoids; also, which one is stable."""
 
     title = "Steady states of the flow on elliptical data"
-    size = (12, 6.5)
+    size = (11, 7.4)
     open_choices = (
         "N = 40 and lengthscales 1 and 3, as in Fig. 4",
         "the flow is that of the exact loss, ẇ = ½ E|X| Σ₁w/√(wᵀΣ₁w) − ½ (Σ₀ + Σ₁)w, from 8 initialisations to "
@@ -218,5 +218,5 @@ class Proposition3_3(Item):
         field.set(title=f"field at t = {LONG:g}", xlabel="site i")
         field.axhline(0, color=GREY, linewidth=0.5)
         grid[1, 0].set_ylabel("share of w² at frequency k")
-        amplitude.legend()
-        grid[1, -1].legend()
+        add_legend(figure, [amplitude], 2, "outside upper left")
+        add_legend(figure, [grid[1, 0]], 5, "outside upper right")

@@ -60,7 +60,7 @@ class Section4_2(Item):
     """
 
     title = "Peak positions: Eq. 5 against simulations"
-    size = (10, 4)
+    size = (10, 5.6)
     open_choices = (
         "the batch size is not given. Eq. 5 is the limit of large batches, so the verdict is that of batches of 500 "
         "with all translates and both signs of each example (40,000 in a step), which S2 and S3 allow; plain batches "
@@ -181,4 +181,4 @@ class Section4_2(Item):
             axes.set(ylim=(0, 1.04), xlim=(-0.5, len(names) - 0.5), title=model)
             axes.set_xlabel("batch (× translates and signs)")
         figure.axes[0].set_ylabel("share of initialisations whose peaks agree")
-        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)

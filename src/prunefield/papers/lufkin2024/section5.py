@@ -53,7 +53,7 @@ class Section5(Item):
     """Section 5 of lufkin2024: on-centre off-surround filtering gives fields with subfields, 'in our simulations'."""
 
     title = "Fields learnt from centre-surround filtered inputs"
-    size = (9, 5)
+    size = (9, 6)
     scales = tuple(SIZES)
     open_choices = (
         "the paper shows no such field and gives no filter: ours is one site minus a Gaussian surround of standard "
@@ -121,4 +121,4 @@ class Section5(Item):
             axes.axhline(0, color=GREY, linewidth=0.5)
             axes.set(title=run.task.title, xlabel="sites from the peak")
         for axes in figure.axes[::2]:
-            axes.set_ylabel("weight over that of the peak")
+            axes.set_ylabel("weight ÷ that of the peak")

@@ -65,7 +65,7 @@ class Tiling(Item):
     """Our own question about lufkin2024, §5: units of a committee together and alone, simulated and by a flow."""
 
     title = "Units of a committee: distances and angles between them"
-    size = (11, 6.4)
+    size = (11, 7)
     open_choices = (
         "This item is not in the paper. §5 says that interactions between neurons seem to play no significant role in "
         "shaping localisation; this item asks whether units divide the ring among themselves.",
@@ -192,7 +192,7 @@ class Tiling(Item):
         grid = figure.subplots(len(UNITS), len(COLOURS) + 1, width_ratios=(1, 1, 1, 1.2))
         for row, units in zip(grid, UNITS, strict=True):
             runs = [run for run in results if isinstance(run, Committee | CommitteeFlow) and run.hidden == units]
-            titles = (f"simulated, K = {units}", "flow with pairs", "each unit alone, Eq. 5")
+            titles = (f"simulated, K = {units}", "flow with pairs", "each alone, Eq. 5")
             for axes, run, title in zip(row, runs, titles, strict=False):
                 for field, colour in zip(results[run].records[-1].tensors["weights"][0], PALETTE, strict=False):
                     axes.plot(field, color=colour)
@@ -203,7 +203,7 @@ class Tiling(Item):
                 look = {"color": colour, "label": source, "fillstyle": "none"}
                 row[-1].plot(found["cosine"], found["nearest"], mark, **look)
             row[-1].axvline(-1 / (units - 1), color=GREY, linestyle=":", label="fields that sum to zero")
-            row[-1].set(ylabel="nearest two peaks, in sites", xlim=(-1.05, 1.05), title="all networks")
+            row[-1].set(ylabel="nearest peaks (sites)", xlim=(-1.05, 1.05), title="all networks")
             row[0].set_ylabel("weight")
         for axes in grid[-1]:
             axes.set_xlabel("mean cosine of two units" if axes is grid[-1, -1] else "site i")

@@ -1,13 +1,15 @@
 """Groups of weights by their fate: the readings of eq. 5 under which claims about them are judged, and their panels."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.gridspec import GridSpec
 
-from prunefield.core.figures import pick_shade
+from prunefield.core.figures import fill_with_legend, pick_shade
 from prunefield.papers import Frame, Verdict, judge, replace_rows, rows
-from prunefield.papers._kit import BLACK, BLUE, GREEN, PALETTE, VERMILION
+from prunefield.papers._kit import BLACK, BLUE, GREEN, GREY, PALETTE, VERMILION
 from prunefield.papers.redman2025._intervals import draw_mean
 
 AGREEING = 0.9  # share of groups in which two ways of computing must have the same sign
@@ -32,6 +34,7 @@ READING_CHOICE = (
 )
 CONTROLS = {"fate": "IMP's fates", "shuffled": "fates shuffled", "magnitude": "by |θ(rewind)|", "oneshot": "one-shot"}
 COLOURS = dict(zip(CONTROLS, (BLACK, VERMILION, GREEN, BLUE), strict=True))
+WHAT = "mean cavity scores of the groups of weights that are removed in each round"
 REMOVED = "removed in round (∞: never)"
 shuffled = replace_rows({"by": "fate"}, by={"by": "shuffled"})  # scores do not depend on when a weight is pruned
 
@@ -93,36 +96,51 @@ def opposite_signs(table: Frame) -> Frame:
     return table.assign(**{name: -table[name] for name in (*READINGS, "first") if name != READING})
 
 
-def draw_rounds(panels: Sequence[Axes], table: Frame, data: str) -> None:
+def add_panels(figure: Any, grid: GridSpec, top: int, alike: int) -> list[Axes]:
+    """Two rows of three panels, the first `alike` of them with one scale of scores; the last is for a legend."""
+    panels = [figure.add_subplot(grid[top + place // 3, place % 3]) for place in range(6)]
+    for place, axes in enumerate(panels[:-1]):
+        axes.axhline(0, color=GREY, linewidth=0.6)
+        if 0 < place < alike:
+            axes.sharey(panels[0])
+            axes.tick_params(labelleft=place % 3 == 0)
+    return panels
+
+
+def draw_rounds(panels: Sequence[Axes], table: Frame) -> None:
     """Corrected scores by group: all controls at n = 0 (Fig. 5B), then each at every round (Fig. 5C)."""
-    draw_controls(panels[0], table, READING)
-    panels[0].set_title(f"{data}, n = 0", loc="left")
-    panels[0].set_ylabel(f"N_W · mean cavity score,\n{READINGS[READING]}")
-    for axes, (by, label) in zip(panels[1:], CONTROLS.items(), strict=True):
+    first, *others, legend = panels
+    draw_controls(first, table, READING)
+    first.set_title("all, n = 0")
+    for axes in (first, others[2]):
+        axes.set_ylabel(f"N_W · mean score,\n{READINGS[READING]}")
+    for axes, (by, label) in zip(others, CONTROLS.items(), strict=True):
         part = rows(table, by=by)
         last = part["round"].max()
         for n in range(last + 1):
-            draw_groups(axes, rows(part, round=n), READING, pick_shade(n, last + 1), f"{n}")
-        axes.set_title(label, loc="left", color=COLOURS[by])
+            draw_groups(axes, rows(part, round=n), READING, pick_shade(n, last + 1), f"n = {n}")
+        axes.set_title(label, color=COLOURS[by])
         name_groups(axes, table)
-    panels[-1].legend(title="after n rounds", ncols=2, labelspacing=0.2, columnspacing=1, handlelength=1)
+    fill_with_legend(legend, others, "each by itself, after n rounds", ncols=2)
 
 
 def draw_readings(panels: Sequence[Axes], table: Frame) -> None:
     """All controls at n = 0 in each other reading; last, the group that is next after n rounds, in all readings."""
+    *first, after, legend = panels
     others = [name for name in READINGS if name != READING]
-    for axes, name in zip(panels, others, strict=False):
+    for axes, name in zip(first, others, strict=True):
         draw_controls(axes, table, name)
-        axes.set_title(f"{READINGS[name]}, n = 0", loc="left")
-    panels[0].set_ylabel("N_W · mean cavity score,\nother readings")
+        axes.set_title(READINGS[name])
+    for axes in (first[0], first[3]):
+        axes.set_ylabel("N_W · mean score,\nother reading, n = 0")
     groups = pruned(table)
     following = groups[groups["group"] == groups["round"] + 1]
     for (name, label), colour in zip(READINGS.items(), PALETTE, strict=False):
         values = following.pivot(index="round", columns="seed", values=name)
-        draw_mean(panels[-1], values.index.to_list(), values, colour, label, markersize=3, linewidth=1)
-    panels[-1].set_title("the next group", loc="left")
-    panels[-1].set(xticks=sorted(set(following["round"])), xlabel="after n rounds")
-    panels[-1].legend(labelspacing=0.2, handlelength=1)
+        draw_mean(after, values.index.to_list(), values, colour, label, markersize=3, linewidth=1)
+    after.set_title("the next group")
+    after.set(xticks=sorted(set(following["round"])), xlabel="after n rounds")
+    fill_with_legend(legend, [after], "the next group")
 
 
 def draw_controls(axes: Axes, table: Frame, name: str) -> None:

@@ -55,7 +55,7 @@ def draw_intervals(axes: Axes, places: Sequence[Any], values: Iterable[Iterable[
 def explain_band(axes: Axes) -> None:
     """Entries of the legend for what `draw_mean` draws around a mean."""
     has_bars = any(isinstance(part, LineCollection) for part in axes.collections)
-    axes.fill_between([], [], [], color=GREY, alpha=0.3, linewidth=0, label="band: minimum to maximum over seeds")
+    axes.fill_between([], [], [], color=GREY, alpha=0.3, linewidth=0, label="band: range over seeds")
     if has_bars:
         axes.plot([], [], color=GREY, linewidth=0.8, label="thin bar: 95% interval of the mean")
 

@@ -1,19 +1,20 @@
 """How masks, data sets and pruning methods look in the figures of redman2025."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from prunefield.core.figures import fill_with_legend
 from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, rows
 from prunefield.papers._kit import BLACK, BLUE, GREEN, GREY, PALETTE, PURPLE, VERMILION, explain_no_tensors, has_tensors
 from prunefield.papers.redman2025._cavities import name_next
 from prunefield.papers.redman2025._curves import METHOD_NAMES, curve
 from prunefield.papers.redman2025._fates import READINGS
-from prunefield.papers.redman2025._intervals import draw_mean
+from prunefield.papers.redman2025._intervals import draw_mean, explain_band
 from prunefield.papers.redman2025._nets import DATA, data_of, inputs_of, source_of
 from prunefield.runs import Result, Run
 from prunefield.runs.greedy import Greedy, read_fields
@@ -68,15 +69,17 @@ def scale_fields(fields: Tensor) -> Tensor:
     return (fields - least) / (most - least)
 
 
-def draw_methods(axes: Axes, table: Frame, name: str, methods: Iterable[str] = METHODS, **line: Any) -> None:
-    """A column against density, one line for each method."""
+def draw_methods(
+    axes: Axes, table: Frame, name: str, methods: Iterable[str] = METHODS, most: int = 6, **line: Any
+) -> None:
+    """A column against density, one line for each method; at most `most` densities are labelled."""
     for method in methods:
         density = curve(table, method, "density").mean(axis=1).to_list()
         draw_mean(axes, density, curve(table, method, name), COLOURS[method], LABELS[method], **line)
     axes.set(xscale="log", xlabel="density")
     axes.invert_xaxis()
     kept = list(curve(table, "imp", "density").mean(axis=1))
-    shown = kept[:: -(-len(kept) // 6)]  # labels of more would overlap
+    shown = kept[:: -(-len(kept) // most)]  # labels of more would overlap
     axes.set_xticks(shown, [f"{density:.2g}" for density in shown])
     axes.set_xticks(kept, [], minor=True)
 
@@ -99,11 +102,12 @@ def draw_greedy_masks(axes: Axes, run: Greedy, result: Result) -> None:
         explain_no_tensors(axes, title)
 
 
-def draw_evidence(panels: list[Axes], table: Frame, title: str) -> None:
-    """Width, kurtosis, one against the other, and the scores of the next group in all readings."""
-    part, methods, (width, kurtosis, both, after) = rows(table, inputs="data"), (*METHODS, "greedy", "cavity"), panels
-    draw_methods(width, part, "width", methods, markersize=3)
-    draw_methods(kurtosis, part, "kurtosis", methods, markersize=3)
+def draw_evidence(panels: Sequence[Axes], table: Frame) -> None:
+    """Width, kurtosis, one against the other, the scores of the next group in all readings; then two legends."""
+    part, methods = rows(table, inputs="data"), (*METHODS, "greedy", "cavity")
+    width, kurtosis, both, after, *legends = panels
+    draw_methods(width, part, "width", methods, most=4, markersize=3)
+    draw_methods(kurtosis, part, "kurtosis", methods, most=4, markersize=3)
     for method in methods:
         means = [curve(part, method, name).mean(axis=1) for name in ("kurtosis", "width")]
         both.plot(*means, "o-", color=COLOURS[method], markersize=3)
@@ -115,13 +119,18 @@ def draw_evidence(panels: list[Axes], table: Frame, title: str) -> None:
             values = imp.pivot(index="round", columns="seed", values=name_next(name, by)).mean(axis=1)
             name_once = label if by == "fate" else None
             after.plot(values.index, values, mark, color=colour, label=name_once, markersize=3, linewidth=0.8)
+    after.plot([], [], "x:", color=GREY, label="with fates shuffled", markersize=3)
     after.axhline(0, color=GREY, linewidth=0.6)
     width.set_ylim(bottom=0)
     both.set_xlabel("kurtosis")
     after.set(xlabel="after n rounds", xticks=sorted(set(imp.dropna(subset=["next"])["round"])))
-    titles = (f"{title}: width", "kurtosis", "width against kurtosis", "N_W · score of the next group")
-    for axes, words in zip(panels, titles, strict=True):
-        axes.set_title(words, loc="left")
-    both.set_ylabel("width σx (pixels)")
-    width.set_ylabel("width σx (pixels)")
-    after.plot([], [], "x:", color=GREY, label="with fates shuffled", markersize=3)
+    titles = ("width", "kurtosis", "width against kurtosis", "scores of the next group")
+    for axes, words in zip(panels, titles, strict=False):
+        axes.set_title(words)
+    for axes in (width, both):
+        axes.set_ylabel("width σx (pixels)")
+    after.set_ylabel("N_W · mean score")
+    if part["seed"].nunique() > 1:
+        explain_band(width)
+    fill_with_legend(legends[0], [width], "width and kurtosis")
+    fill_with_legend(legends[1], [after], "scores of the next group")

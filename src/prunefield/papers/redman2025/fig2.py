@@ -7,6 +7,7 @@ import pandas
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from prunefield.core.figures import add_legend
 from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, numbers, rows
 from prunefield.papers._kit import PALETTE, Row
@@ -46,7 +47,7 @@ class Fig2(Item):
     """Filters of FastICA and PCA on held-out images, how local and how periodic (redman2025, Fig. 2, Sec. 3.1)."""
 
     title = "Locality and periodicity of independent and principal components of images"
-    size = (12, 0.4 + 3.2 * len(DATA))
+    size = (11, 0.8 + 3.2 * len(DATA))
     scales = tuple(scale for scale in SCALES if scale != "night")  # which has the data of laptop scale
     open_choices = (
         SHARED_CHOICES[0],
@@ -135,8 +136,9 @@ class Fig2(Item):
                 show_fields(axes, fields, round(len(fields) ** 0.5), f"{label}, {data}")
                 mine = rows(found, part=part)
                 panels[3].plot(mine["local"], mine["periodic"], "o", markersize=3, color=colour, label=label)
-            panels[3].set(xscale="log", yscale="log", xlabel="locality (1: flat)")
-            panels[3].set_ylabel("periodicity (pixels: one wave)")
-        figure.legend(*figure.axes[3].get_legend_handles_labels(), loc="outside upper right", ncols=3)
-        title = "locality: pixels × Σe²/(Σe)² of the energies of pixels; periodicity: of waves"
-        figure.suptitle(title, x=0.01, ha="left", fontsize="small")
+            panels[3].set(xscale="log", yscale="log", xlabel="locality", ylabel="periodicity")
+        title = (
+            "locality: pixels × Σe²/(Σe)² of the energies of pixels (1: flat);\n"
+            "periodicity: the same of the energies of waves (number of pixels: one wave)"
+        )
+        add_legend(figure, figure.axes[3:4], ncols=3, title=title)

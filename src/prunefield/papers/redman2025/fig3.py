@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from prunefield.core import seeds
+from prunefield.core.figures import add_legend
 from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, Scale, Verdict, gather, judge, rows
 from prunefield.papers._kit import BLACK, GREEN, PURPLE, VERMILION, Row, explain_no_tensors, has_tensors
@@ -153,7 +154,7 @@ class Fig3(NetItem):
         return judge(full.min() > LOCAL * chance.max(), observed, full.size + part.size, note)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
-        names = fit_height(figure, table)
+        names, curves = fit_height(figure, table), list[Axes]()
         grid = figure.add_gridspec(2 * len(names), 3, width_ratios=(1, 2.4, 1.4))
         for place, data in enumerate(names):
             for row, inputs in enumerate(("data", "clone"), start=2 * place):
@@ -164,7 +165,9 @@ class Fig3(NetItem):
                 left, middle = (figure.add_subplot(grid[row, column]) for column in (0, 1))
                 show_fields(left, sample_examples(imp.task), 4, f"{data}: {inputs}")
                 show_fields(middle, connected(imp, results[imp], "imp", SHOWN), 15, f"masks on {data}: {inputs}")
-            draw_curves(figure.add_subplot(grid[2 * place : 2 * place + 2, 2]), rows(table, data=data))
+            curves.append(figure.add_subplot(grid[2 * place : 2 * place + 2, 2]))
+            draw_curves(curves[-1], rows(table, data=data))
+        add_legend(figure, curves, ncols=3)
 
 
 def _find_net(imp: Imp) -> tuple[str, tuple[object, ...]]:
@@ -187,8 +190,7 @@ def draw_curves(axes: Axes, table: Frame) -> None:
         label = "random masks" if method == "random" else f"IMP on the {inputs}"
         relative = values / values.iloc[0].mean()
         draw_mean(axes, density.mean(axis=1).to_list(), relative, colour, label, linestyle=style, marker="")
-    axes.set(xscale="log", xlabel="density", ylabel="median width σx ÷ that of a full mask")
+    axes.set(xscale="log", xlabel="density", ylabel="median σx ÷ σx of a full mask")
     axes.invert_xaxis()
     axes.set_ylim(bottom=0)
     explain_band(axes)
-    axes.legend()

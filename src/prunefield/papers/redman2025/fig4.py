@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import torch
 from matplotlib.figure import Figure
 
-from prunefield.core.figures import letter_panels
+from prunefield.core.figures import add_legend, letter_panels
 from prunefield.measures.widths import measure_widths
 from prunefield.papers import Frame, Scale, Verdict, claim, gather, judge, replace_rows
 from prunefield.papers._kit import Row
@@ -69,7 +69,7 @@ class Fig4(NetItem):
     """Receptive-field width (A) and pre-activation kurtosis (B) under three pruning methods (redman2025, Fig. 4)."""
 
     title = "Width and kurtosis against density"
-    size = (9, 3.5 * len(DATA))
+    size = (9, 3.8 * len(DATA))
     scales = SCALES
     from_values = True
     open_choices = (
@@ -231,7 +231,7 @@ class Fig4(NetItem):
         return judge(early.sum() == 0, f"{int(early.sum())} entries differ in rounds 0 and 1", early.size)
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
-        labels = {"width": "receptive-field width σx (pixels)", "kurtosis": "kurtosis of pre-activations, per class"}
+        labels = {"width": "receptive-field width\nσx (pixels)", "kurtosis": "kurtosis of\npre-activations, per class"}
         for data, part, panels in split_panels(figure, table, 2):
             for axes, (name, label) in zip(panels, labels.items(), strict=True):
                 draw_methods(axes, part, name)
@@ -241,4 +241,4 @@ class Fig4(NetItem):
             draw_gaussian_kurtosis(panels[1], part["gaussian"].iloc[0])
         letter_panels(figure.axes)
         explain_band(figure.axes[1])
-        figure.legend(*figure.axes[1].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        add_legend(figure, figure.axes[1:2], ncols=3)

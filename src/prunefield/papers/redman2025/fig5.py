@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from prunefield.core.figures import letter_panels
+from prunefield.core.figures import add_legend, letter_panels, title_part
 from prunefield.papers import Frame, Scale, Verdict, judge, numbers, replace_rows, rows
-from prunefield.papers._kit import GREY
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities, read_groups
 from prunefield.papers.redman2025._curves import METHOD_NAMES, correlate_ranks
 from prunefield.papers.redman2025._fates import (
@@ -14,6 +14,8 @@ from prunefield.papers.redman2025._fates import (
     CONTROLS,
     READING,
     READING_CHOICE,
+    WHAT,
+    add_panels,
     compare_signs,
     draw_readings,
     draw_rounds,
@@ -41,7 +43,7 @@ class Fig5(NetItem):
     """Mean cavity score by round of removal, at round 0 (B) and at every round (C) (redman2025, Fig. 5, Sec. 3.3)."""
 
     title = "Cavity scores by the round in which weights are pruned"
-    size = (16, 6.4 * len(DATA))
+    size = (11, 11 * len(DATA))
     scales = SCALES
     from_values = True
     open_choices = (
@@ -228,12 +230,14 @@ class Fig5(NetItem):
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         names = fit_height(figure, table)
-        lines = figure.subplots(2 * len(names), 5, squeeze=False, sharey="row")
-        for data, above, below in zip(names, lines[::2], lines[1::2], strict=True):
-            draw_rounds(above, rows(table, data=data), data)
+        lettered: list[Axes] = []
+        for part, data in zip(figure.subfigures(len(names), 1, squeeze=False)[:, 0], names, strict=True):
+            title_part(part, data)
+            grid = part.add_gridspec(4, 3)
+            above, below = add_panels(part, grid, 0, alike=5), add_panels(part, grid, 2, alike=4)
+            draw_rounds(above, rows(table, data=data))
             draw_readings(below, rows(table, data=data))
-        explain_band(lines[0, 0])
-        letter_panels(list(lines[:, 0]))
-        for axes in lines.flat:
-            axes.axhline(0, color=GREY, linewidth=0.6)
-        figure.legend(*lines[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=6)
+            lettered += above[:-1] + below[:-1]
+        explain_band(lettered[0])
+        letter_panels(lettered)
+        add_legend(figure, lettered[:1], ncols=3, title=WHAT)

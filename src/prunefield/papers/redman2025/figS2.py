@@ -56,7 +56,7 @@ class FigS2(NetItem):
     """|cos| of each mask with the most similar of the independent components (redman2025, Fig. S2, App. B)."""
 
     title = "Similarity of the masks of iterative pruning to independent components"
-    size = (9, 3 * len(DATA))
+    size = (9, 3.4 * len(DATA))
     scales = SCALES
     open_choices = (
         *SHARED_CHOICES,
@@ -140,4 +140,4 @@ def draw_pairs(axes: Axes, table: Frame, results: Mapping[Run, Result], data: st
         masks.append(connected(run.of, results[run.of], "imp", run.top)[chosen].float())
         fields.append(filters[mine["component"][chosen]].float())
     pictures = torch.cat([torch.stack(masks), scale_fields(torch.stack(fields))])
-    show_fields(axes, pictures, len(masks), f"{data}: masks above, components below")
+    show_fields(axes, pictures, len(masks), f"{data}: masks,\nbelow: components")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from matplotlib.figure import Figure
 
-from prunefield.core.figures import letter_panels
+from prunefield.core.figures import add_legend, letter_panels
 from prunefield.papers import Frame, Scale, Verdict, gather, judge, replace_rows, rows
 from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._curves import curve, imp_as_random
@@ -39,7 +39,7 @@ class FigS3(NetItem):
     """Kurtosis of λ in the second hidden layer under three pruning methods (redman2025, Fig. S3, eq. 7 and App. D)."""
 
     title = "Kurtosis of the second layer's pre-activations against density"
-    size = (9, 3.5 * len(DATA))
+    size = (9, 3.8 * len(DATA))
     scales = SCALES
     from_values = True
     open_choices = (
@@ -120,8 +120,8 @@ class FigS3(NetItem):
                 mine = rows(part, layer=layer)
                 draw_methods(axes, mine, "kurtosis")
                 draw_gaussian_kurtosis(axes, mine["gaussian"].iloc[0])
-                axes.set_ylabel("kurtosis of pre-activations, per class")
+                axes.set_ylabel("kurtosis of\npre-activations, per class")
                 axes.set_title(f"{data}, layer {layer}")
         letter_panels(figure.axes)
         explain_band(figure.axes[0])
-        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        add_legend(figure, figure.axes[:1], ncols=3)

@@ -10,7 +10,7 @@ from prunefield.core.figures import letter_panels
 from prunefield.papers import Frame, Scale, Verdict, claim, gather, judge, numbers, rows
 from prunefield.papers._kit import GREY, SEQUENCE, Row
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities
-from prunefield.papers.redman2025._fates import READING, READING_CHOICE, READINGS
+from prunefield.papers.redman2025._fates import READING_CHOICE
 from prunefield.papers.redman2025._ideal import ROUNDS, fill_table
 from prunefield.papers.redman2025._nets import (
     DATA,
@@ -29,7 +29,7 @@ from prunefield.runs.cavity import Cavity
 STRONG = 0.3  # |correlation| from which on a connection is called strong
 NAMES = ("pearson_w", "spearman_w", "pearson_abs_w", "spearman_abs_w")
 LABELS = ("Pearson with w", "Spearman with w", "Pearson with |w|", "Spearman with |w|")
-DRAWN = {"score": ("", READINGS["exact"]), "corrected": ("corrected_", READINGS[READING])}  # tensors of a record
+DRAWN = {"score": ("", "as printed"), "corrected": ("corrected_", "corrected")}  # tensors of a record
 CORRECTED = tuple(f"corrected_{name}" for name in NAMES)
 
 
@@ -42,7 +42,7 @@ class FigS4(NetItem):
     """Weight at the rewind point and cavity score, before the first and the last pruning (redman2025, Fig. S4)."""
 
     title = "Cavity scores against the values of weights"
-    size = (15, 3.5 * len(DATA))
+    size = (11, 3.6 * len(DATA))
     scales = SCALES
     open_choices = (
         *SHARED_CHOICES,
@@ -110,14 +110,20 @@ class FigS4(NetItem):
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         lettered: list[Axes] = []
-        for data, _, panels in split_panels(figure, table, 4):
+        for data, _, panels in split_panels(figure, table, 4, sharey="row"):
             run = next(run for run in results if isinstance(run, Cavity) and data_of(run.of.task) == data)
             records = select_weight_records(results[run])
             for axes, (name, record) in zip(panels, product(DRAWN, (records[0], records[-1])), strict=True):
                 draw_scatter(axes, record, name)
-                axes.set_title(f"{data}, n = {record['round']}", loc="left")
+                axes.set_title(f"{data},\nn = {record['round']}", loc="left")
+            panels[0].set_ylabel("weight at the rewind point")
             lettered.extend(panels)
         letter_panels(lettered)
+        words = (
+            "cavity scores per class, as printed or corrected, after n rounds; light: many weights;\n"
+            "ρ: rank correlation of score and weight w (Spearman)"
+        )
+        figure.suptitle(words, fontsize="small")
 
 
 def select_weight_records(result: Result) -> list[Record]:
@@ -130,6 +136,6 @@ def draw_scatter(axes: Axes, record: Record, name: str) -> None:
     axes.hexbin(score, weight, gridsize=45, bins="log", mincnt=1, linewidths=0, cmap=SEQUENCE, rasterized=True)
     axes.axvline(0, color=GREY, linewidth=0.6)
     prefix, label = DRAWN[name]
-    axes.locator_params(axis="x", nbins=5)
-    ranks = f"Spearman: w {record[f'{prefix}spearman_w']:+.2f}, |w| {record[f'{prefix}spearman_abs_w']:+.2f}"
-    axes.set(xlabel=f"cavity score, {label}\n{ranks}", ylabel="weight at the rewind point")
+    axes.locator_params(axis="x", nbins=3)
+    ranks = f"ρ {record[f'{prefix}spearman_w']:+.2f}, of |w| {record[f'{prefix}spearman_abs_w']:+.2f}"
+    axes.set_xlabel(f"score, {label}\n{ranks}".replace("-", "−"))

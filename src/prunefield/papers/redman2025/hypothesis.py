@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from prunefield.core.figures import letter_panels
+from prunefield.core.figures import letter_panels, title_part
 from prunefield.papers import Frame, Scale, rows
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities
 from prunefield.papers.redman2025._evidence import fill_evidence, read_evidence
 from prunefield.papers.redman2025._fates import READING_CHOICE
 from prunefield.papers.redman2025._greedy import RAISED
 from prunefield.papers.redman2025._hstar import GREEDY_CHOICE, MAXIMAL_CHOICE, claim_hypothesis
-from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, explain_band
+from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals
 from prunefield.papers.redman2025._nets import (
     CLONE_SEEDS,
     DATA,
@@ -35,7 +35,7 @@ class Hypothesis(NetItem):
     """H*: IMP finds local fields by maximally raising the kurtosis of pre-activations (redman2025, Sec. 1, 3 and 4)."""
 
     title = "Hypothesis H*: localisation and the kurtosis of pre-activations under iterative pruning"
-    size = (16, 5.2 * len(DATA))
+    size = (11, 8.6 * len(DATA))
     scales = SCALES
     from_values = True
     open_choices = (
@@ -77,19 +77,18 @@ class Hypothesis(NetItem):
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         names = fit_height(figure, table)
-        grid = figure.add_gridspec(2 * len(names), 4, height_ratios=(1.7, 1) * len(names))
         lettered: list[Axes] = []
         greedy = [run for run in results if isinstance(run, Greedy)]
-        for place, data in enumerate(names):
-            panels = [figure.add_subplot(grid[2 * place, column]) for column in range(4)]
-            draw_evidence(panels, rows(table, data=data), data)
-            lettered.extend(panels)
+        for part, data in zip(figure.subfigures(len(names), 1, squeeze=False)[:, 0], names, strict=True):
+            title_part(part, data)
+            grid = part.add_gridspec(3, 6, height_ratios=(1, 1, 0.7))
+            panels = [part.add_subplot(grid[row, column : column + 2]) for row in (0, 1) for column in (0, 2, 4)]
+            draw_evidence(panels, rows(table, data=data))
             found = [run for run in greedy if data_of(run.of.task) == data]
             first = min((run.of.seed for run in found), default=0)
+            lettered.extend(panels[:4])
             for column, run in enumerate(run for run in found if run.of.seed == first):
-                axes = figure.add_subplot(grid[2 * place + 1, 2 * column : 2 * column + 2])
+                axes = part.add_subplot(grid[2, 3 * column : 3 * column + 3])
                 draw_greedy_masks(axes, run, results[run])
-        explain_band(lettered[0])
+                lettered.append(axes)
         letter_panels(lettered)
-        figure.legend(*lettered[0].get_legend_handles_labels(), loc="outside upper left", ncols=4)
-        figure.legend(*lettered[3].get_legend_handles_labels(), loc="outside upper right", ncols=2)

@@ -7,6 +7,7 @@ from typing import Any
 import pandas
 from matplotlib.figure import Figure
 
+from prunefield.core.figures import add_legend
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, rows
 from prunefield.papers._kit import Row
 from prunefield.papers.redman2025._intervals import INTERVAL_CHOICE, add_intervals, draw_intervals
@@ -80,7 +81,7 @@ class Reuse(Item):
     """Widths under IMP, one-shot and random pruning with one setting changed at a time (redman2025, App. C.2)."""
 
     title = "Width of masks against reuse of images, classes, steps and width of the net"
-    size = (10, 6.4)
+    size = (10, 7.6)
     scales = tuple(VARIED)
     from_values = True
     open_choices = (
@@ -187,7 +188,7 @@ class Reuse(Item):
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         varied = [axis for axis in AXES if axis in set(table["axis"])]
         lines = -(-len(varied) // 3)
-        figure.set_figheight(0.4 + 3 * lines)
+        figure.set_figheight(0.8 + 3.4 * lines)
         panels = list(figure.subplots(lines, 3, sharey=True, squeeze=False).flat)
         for panel in panels[len(varied) :]:
             panel.set_axis_off()
@@ -204,9 +205,8 @@ class Reuse(Item):
         for panel in panels[::3]:
             panel.set_ylabel("last width σx (pixels)")
         panels[0].set_ylim(bottom=0)
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
         title = "bars: minimum to maximum over seeds; thin bars: 95% interval"
-        figure.suptitle(title, x=0.99, ha="right", fontsize="small")
+        add_legend(figure, panels[:1], ncols=3, title=title)
 
 
 def name_value(value: Any) -> str:

@@ -4,14 +4,17 @@ from collections.abc import Mapping
 from functools import partial
 
 import pandas
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from prunefield.core.figures import add_legend, letter_panels, title_part
 from prunefield.papers import Frame, Item, Scale, Verdict, replace_rows, rows
-from prunefield.papers._kit import GREY
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, read_groups
 from prunefield.papers.redman2025._evidence import fill_evidence, read_evidence
 from prunefield.papers.redman2025._fates import (
     READING_CHOICE,
+    WHAT,
+    add_panels,
     compare_signs,
     count_signs,
     draw_rounds,
@@ -22,7 +25,7 @@ from prunefield.papers.redman2025._fates import (
 from prunefield.papers.redman2025._hstar import GREEDY_CHOICE, MAXIMAL_CHOICE, claim_hypothesis
 from prunefield.papers.redman2025._ideal import fill_scores
 from prunefield.papers.redman2025._nets import SIZES, claim_on_nets
-from prunefield.papers.redman2025._pictures import draw_evidence
+from prunefield.papers.redman2025._pictures import data_in, draw_evidence
 from prunefield.papers.redman2025.conditions import base, plan_widths
 from prunefield.runs import Result, Run
 from prunefield.runs.cavity import Cavity
@@ -56,7 +59,7 @@ class Rewinding(Item):
     """
 
     title = "Cavity scores and hypothesis H* at an earlier rewind point"
-    size = (19, 13)
+    size = (11, 21)
     scales = ("smoke", "night")
     from_values = True
     open_choices = (
@@ -136,18 +139,15 @@ class Rewinding(Item):
     parts = claim_hypothesis(claim_at, "point")
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
-        grid = figure.add_gridspec(4, 20)
-        for place, point in enumerate((START, USUAL)):
-            part = rows(table, point=point)
-            scores = [figure.add_subplot(grid[2 * place, 4 * column : 4 * column + 4]) for column in range(5)]
-            for axes in scores[1:]:
-                axes.sharey(scores[0])
-            draw_rounds(scores, part[part["by"].notna()].astype({"group": int}), point)
-            for axes in scores:
-                axes.axhline(0, color=GREY, linewidth=0.6)
-            evidence = [figure.add_subplot(grid[2 * place + 1, 5 * column : 5 * column + 5]) for column in range(4)]
-            draw_evidence(evidence, part, point)
-            if not place:
-                figure.legend(*scores[0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
-                figure.legend(*evidence[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-                figure.legend(*evidence[3].get_legend_handles_labels(), loc="outside upper right", ncols=3)
+        lettered: list[Axes] = []
+        for part, point in zip(figure.subfigures(2, 1, squeeze=False)[:, 0], (START, USUAL), strict=True):
+            found = rows(table, point=point)
+            title_part(part, f"{', '.join(data_in(found))}, {point}")
+            grid = part.add_gridspec(4, 3)
+            scores = add_panels(part, grid, 0, alike=5)
+            draw_rounds(scores, found[found["by"].notna()].astype({"group": int}))
+            evidence = [part.add_subplot(grid[row, column]) for row in (2, 3) for column in range(3)]
+            draw_evidence(evidence, found)
+            lettered += scores[:-1] + evidence[:4]
+        letter_panels(lettered)
+        add_legend(figure, lettered[:1], ncols=4, title=WHAT)
