@@ -162,9 +162,9 @@ def test_a_page_of_kept_values_alone_has_its_items(item, smoke, tmp_path, monkey
     empty, packed = Store(tmp_path / "nothing computed"), []
     monkeypatch.setattr(page, "pack_island", lambda document: packed.append(document) or "")
     page.render_page(collect_findings(empty, [item], published=True).findings, empty)
-    (index,) = [document for document in packed if "problems" in document]
+    (index,) = [document for document in packed if "unreadable" in document]
     (shown,) = index["items"]
-    assert (index["problems"], shown["kept"], shown["published"]) == ({}, shown["runs"], "kept")
+    assert (index["unreadable"], shown["kept"], shown["published"]) == ([], shown["runs"], "kept")
     assert len(shown["claims"]) == len(item.claims)
 
 

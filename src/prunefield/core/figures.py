@@ -191,9 +191,18 @@ def fix_layout(figure: "Figure") -> None:
         with matplotlib.rc_context(STYLE):
             engine.execute(figure)
         figure.set_layout_engine("none")
+        _round_parts(figure)
         for axes in figure.axes:
             left, bottom, width, height = axes.get_position(original=True).bounds
             axes.set_position((round(left, 6), round(bottom, 6), round(width, 6), round(height, 6)))
+
+
+def _round_parts(figure: Any) -> None:
+    """Rounds the places of the parts of a figure, and of their parts: the name of a clipped area has all their digits."""
+    for part in figure.subfigs:
+        place = part.bbox_relative
+        place.p0, place.p1 = place.p0.round(6), place.p1.round(6)
+        _round_parts(part)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ WIDTH = 9.5  # inches of the drawing
 NAMES, PRINTED, OURS = 2.25, 0.58, 1.1  # inches of a table: names of its columns, one printed cell, one of ours
 LINE, HEAD = 0.2, 4.6  # inches of a line; lines before the first column
 CELL = ["data", "net", "density"]
+KINDS = 4  # entries of the legend beside one for each cell
 KEPT = "% kept"  # ends the name of a toy whose density stands for a printed one
 
 

@@ -15,7 +15,15 @@ from prunefield.papers.bar2023._comparisons import Comparison, judge_runs
 from prunefield.papers.bar2023._experiments import SETTINGS, TINY_SETTINGS, places
 from prunefield.papers.bar2023._night import MARGIN, rank_run
 from prunefield.papers.bar2023._printed import cells
-from prunefield.papers.bar2023._table_pictures import WIDTH, draw_differences, measure_table, write_accuracies
+from prunefield.papers.bar2023._table_pictures import (
+    CELL,
+    KINDS,
+    LINE,
+    WIDTH,
+    draw_differences,
+    measure_table,
+    write_accuracies,
+)
 from prunefield.runs import Result, Run
 from prunefield.runs.pruned import Pruned
 from prunefield.runs.tickets import count_examples
@@ -58,9 +66,10 @@ class Table(Item):
         return tuple(dict.fromkeys((*cls.columns, *GATE, *cls.controls)))
 
     @classmethod
-    def _measure_parts(cls) -> tuple[float, float, float]:
-        """Heights in inches: differences, printed accuracies, and ours."""
-        return 1.7 + 0.52 * len(cls.comparisons), measure_table(len(cls.columns)), measure_table(len(cls.all_columns()))
+    def _measure_parts(cls, entries: int = 0) -> tuple[float, float, float]:
+        """Heights in inches: differences below a legend with this number of entries, printed accuracies, and ours."""
+        differences = 0.9 + LINE * max(4, -(-entries // 2)) + 0.52 * len(cls.comparisons)
+        return differences, measure_table(len(cls.columns)), measure_table(len(cls.all_columns()))
 
     @classmethod
     def _state(cls, pair: Comparison) -> list[Claim]:
@@ -154,10 +163,12 @@ class Table(Item):
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         """Differences of columns above, the accuracies themselves below."""
-        parts: Any = figure.subfigures(3, 1, height_ratios=self._measure_parts())
-        above, *tables = parts
         names = [f"{pair.treatment}\n− {pair.control}" for pair in self.comparisons]
         printed, ours = ([pair.subtract(table, source) for pair in self.comparisons] for source in ("paper", "here"))
+        heights = self._measure_parts(len(concat(ours).groupby(CELL)) + KINDS)
+        figure.set_size_inches(WIDTH, sum(heights))
+        parts: Any = figure.subfigures(3, 1, height_ratios=heights)
+        above, *tables = parts
         draw_differences(above.subplots(), names, [gaps["gap"] for gaps in printed], ours)
         above.legend(loc="outside upper center", ncols=2)
         for part, columns, source in zip(tables, (self.columns, self.all_columns()), ("paper", "here"), strict=True):
