@@ -27,7 +27,7 @@ def test_the_end_is_judged_only_where_the_numbers_that_decide_are_at_rest():
     found = require_rest(judge(False, "seen", 1, "why"), moving([]), measure_mean)
     assert (found.status, found.note) == (
         "not reproduced",
-        "why; since half the time the numbers that decide have changed by at most 0.000",
+        "why; since half the time the numbers that decide have changed by at most 0.000 (limit 0.05)",
     )
 
 
@@ -36,7 +36,9 @@ def test_a_number_that_came_or_went_is_not_at_rest():
     for first, second in ((None, 0.1), (0.1, None)):
         found = require_rest(judge(True, "seen", 1), table, lambda one, a=first, b=second: [b if one is table else a])
         assert found.status == OPEN
+        assert found.note.endswith("changed by at most 0.000 (limit 0.05); 1 of 1 appeared or vanished")
     assert require_rest(judge(True, "seen", 1), table, lambda one: [None]).status == "reproduced"
+    assert require_rest(judge(True, "seen", 1), table, lambda one: []).note == ""
 
 
 def test_claims_rest_on_their_own_numbers():

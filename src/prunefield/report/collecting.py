@@ -10,7 +10,7 @@ from prunefield.lab.execution import order_runs
 from prunefield.lab.store import Store
 from prunefield.papers import SCALES, Item, Scale
 from prunefield.report.item_files import read_item_files
-from prunefield.report.ledger import Finding, read_finding
+from prunefield.report.ledger import Finding, choose_scale, read_finding
 from prunefield.report.publishing import find_with_kept
 
 FEW = 3  # items that a line names
@@ -31,24 +31,25 @@ class Collected:
 
 
 def collect_findings(
-    store: Store, items: Iterable[Item], scale: Scale | None = None, *, published: bool = False
+    store: Store, items: Iterable[Item], scale: Scale | None = None, *, published: bool = False, for_page: bool = True
 ) -> Collected:
     """The findings of items at a scale, or each at the largest scale that is complete; one bad item does not matter.
 
-    With `published`, kept values stand in for runs that are not in the store.
+    With `published`, kept values stand in for runs that are not in the store. What is missing is described `for_page`
+    only, and items that are drawn already are judged later.
     """
     found = Collected()
     for item in items:
         try:
             finding = (find_with_kept if published else read_finding)(store, item, scale)
             if finding:
-                if read_item_files(finding, store) is None:
+                if not for_page or read_item_files(finding, store) is None:
                     _ = finding.rows  # a record without its values or tensors is found here
                 found.findings.append(finding)
-            else:
+            elif for_page:
                 found.missing.append(_describe_gap(store, item, scale))
         except Exception as error:
-            found.unreadable.append(describe_problem(store, item, scale or _find_largest(store, item), error))
+            found.unreadable.append(describe_problem(store, item, scale or _find_scale(store, item), error))
     return found
 
 
@@ -75,16 +76,13 @@ def _describe_item(store: Store, item: Item, scale: Scale) -> dict[str, Any]:
     return {"name": item.kind(), "title": item.title, "scale": scale, "command": command}
 
 
-def _find_largest(store: Store, item: Item) -> Scale:
-    """The largest scale of which all runs are there, damaged or not; the first if there is none."""
-    smallest, *others = item.scales
+def _find_scale(store: Store, item: Item) -> Scale:
+    """The scale at which an item is judged, its runs damaged or not; its first if there is none."""
     try:
-        for own in reversed(others):
-            if all(store.folder(run).is_done for run in item.plan(own)):
-                return own
+        chosen = choose_scale(store, item)
     except Exception:  # its plan is what fails
-        return smallest
-    return smallest
+        chosen = None
+    return chosen[0] if chosen else item.scales[0]
 
 
 def explain_problem(error: Exception) -> str:

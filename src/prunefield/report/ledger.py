@@ -1,6 +1,6 @@
 """The ledger: every claim of every item with what the paper says, what was observed and the verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib import import_module
@@ -150,6 +150,15 @@ def read_finding(store: Store, item: Item, scale: Scale | None = None) -> Findin
     Some items can be judged while runs are missing (`choose_runs`), from one run on: that counts if no scale is
     complete. Of several scales with the same runs, the smallest is meant.
     """
+    chosen = choose_scale(store, item, scale)
+    if chosen is None:
+        return None
+    own, runs, missing = chosen
+    return Finding(item, own, {run: store.folder(run).read() for run in runs}, missing)
+
+
+def choose_scale(store: Store, item: Item, scale: Scale | None = None) -> tuple[Scale, Sequence[Run], int] | None:
+    """The scale at which an item is judged, the runs by which it is, and how many are missing; nothing is read."""
     part = None
     for candidate in (scale,) if scale else reversed(item.scales):
         runs = order_runs(item.plan(candidate))
@@ -158,10 +167,9 @@ def read_finding(store: Store, item: Item, scale: Scale | None = None) -> Findin
         if chosen is None or (runs and not chosen) or (part and len(chosen) < len(runs)):
             continue
         same: list[Scale] = [own for own in item.scales if item.plan(own) == item.plan(candidate)]
-        results = {run: store.folder(run).read() for run in chosen}
-        part = Finding(item, scale or same[0], results, len(runs) - len(chosen))
-        if not part.missing:
-            return part
+        part = scale or same[0], chosen, len(runs) - len(chosen)
+        if len(chosen) == len(runs):
+            break
     return part
 
 

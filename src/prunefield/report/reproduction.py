@@ -155,7 +155,7 @@ def read_ledger(
     """
     chosen, wanted = find_items(_list_names(names)), None if scale is None else check_scale(scale)
     stored = read_store(store)
-    found = collect_findings(stored, chosen, wanted)
+    found = collect_findings(stored, chosen, wanted, for_page=False)
     described = {finding.name: describe_finding(finding) for finding in found.findings}
     return Reproduction(stored, {item.kind(): described.get(item.kind(), {}) for item in chosen}, found.problems)
 

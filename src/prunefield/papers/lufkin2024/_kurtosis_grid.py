@@ -161,11 +161,12 @@ def find_largest(table: Frame, source: str = "simulated") -> int:
 def require_rest(verdict: Verdict, table: Frame, measure: Callable[[Frame], Iterable[float | None]]) -> Verdict:
     """The verdict, if the numbers that decide it were the same at half the time; None is a number that is not there."""
     end, half = (np.array([*measure(one)], dtype=float) for one in (table, table.assign(ipr=table["ipr_half"])))
-    changes = np.abs(end - half)
-    is_late = (np.isnan(end) != np.isnan(half)).any() or np.nanmax(changes, initial=0.0) > CHANGE
-    seen = f"since half the time the numbers that decide have changed by at most {np.nanmax(changes, initial=0.0):.3f}"
-    note = "; ".join(filter(None, (verdict.note, seen)))
-    return replace(verdict, note=note, status=OPEN if is_late else verdict.status)
+    largest = np.nanmax(np.abs(end - half), initial=0.0)
+    appeared = int((np.isnan(end) != np.isnan(half)).sum())
+    seen = [f"since half the time the numbers that decide have changed by at most {largest:.3f} (limit {CHANGE})"]
+    seen += [f"{appeared} of {len(end)} appeared or vanished"] * bool(appeared)
+    note = "; ".join(filter(None, (verdict.note, *seen * bool(len(end)))))
+    return replace(verdict, note=note, status=OPEN if appeared or largest > CHANGE else verdict.status)
 
 
 def shuffle(table: Frame) -> Frame:

@@ -130,8 +130,8 @@ class Conditions(Item):
         "Expectations were written down from what earlier trials on photographs had shown, before any run of this "
         "size was made. The Gaussian clone (2,000 crops per class, so that its covariance has full rank) came "
         "later, when the other rows were published; its expectation is that of the paper (Sec. 3.1), written down "
-        "before it was run. So did the rows on classes: fewer classes come with fewer photographs, so all classes with "
-        "as few photographs are beside them.",
+        "before it was run. So did the rows on classes and on CIFAR-10, with expectations for 20 classes and for "
+        "CIFAR-10: fewer classes come with fewer photographs, so all classes with as few photographs are beside them.",
     )
 
     def runs(self, scale: Scale) -> list[Run]:

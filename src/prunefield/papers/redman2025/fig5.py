@@ -17,6 +17,7 @@ from prunefield.papers.redman2025._fates import (
     WHAT,
     add_panels,
     compare_signs,
+    count_signs,
     draw_readings,
     draw_rounds,
     find_group,
@@ -140,7 +141,7 @@ class Fig5(NetItem):
             others = ", ".join(f"{METHOD_NAMES.get(by, by)} {shares[by]:.2f}" for by in CONTROLS if by != "fate")
             return bool(shares["fate"] == 1), f"{shares['fate']:.2f} of the signs; {others}"
 
-        return judge_readings(measure, len(pruned(table)))
+        return judge_readings(measure, count_signs(table))
 
     @claim_on_nets(
         "The scores of weights that are pruned in round 8 are well below zero until round 7, then positive",

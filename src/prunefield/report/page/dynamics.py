@@ -6,6 +6,7 @@ a run are rounded to 65,535 levels.
 
 import json
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,11 @@ def describe_dynamics(store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
     flows = select_runs(store, Flow, RUNS)
     problems = {**neurons.problems, **flows.problems}
     starts: dict[str, list[Flow]] = {}
-    for flow in sorted(flows.runs, key=lambda flow: flow.amplifier != "exact"):  # beside the simulation
+    for flow in flows.runs:
         starts.setdefault(_name_start(flow), []).append(flow)
-    groups: list[tuple[Neuron | None, list[Flow]]] = [(run, starts.get(_name_start(run), [])) for run in neurons.runs]
+    groups: list[tuple[Neuron | None, list[Flow]]] = [
+        (run, sorted(starts.get(_name_start(run), []), key=partial(_measure_distance, run))) for run in neurons.runs
+    ]
     used = {_name_start(run) for run in neurons.runs}
     groups += [(None, found) for start, found in starts.items() if start not in used]
     entries, islands, size = [], {}, 0
@@ -62,6 +65,11 @@ def _name_start(run: Neuron | Flow) -> str:
     return json.dumps([run.task.settings(), run.seed, run.inits, run.init_scale], sort_keys=True)
 
 
+def _measure_distance(neuron: Neuron, flow: Flow) -> tuple[bool, float]:
+    """By which flows of a neuron are sorted: the first is beside it, with the exact φ and the most similar end."""
+    return flow.amplifier != "exact", abs(flow.time - neuron.steps * neuron.lr)
+
+
 def _read_sources(store: Store, neuron: Neuron | None, flows: list[Flow]) -> list[dict[str, Any]]:
     found = []
     names = name_runs(
@@ -75,19 +83,22 @@ def _read_sources(store: Store, neuron: Neuron | None, flows: list[Flow]) -> lis
         whole, unit = round_to_bytes(weights, np.int16)
         ipr = np.stack([record.tensors["ipr"][:STARTS].double().numpy() for record in records]).astype(np.float32)
         times = [record["time"] for record in records]
-        found.append({"name": name, "run": run.folder, "times": times, "weights": whole, "unit": unit, "ipr": ipr})
+        exact = isinstance(run, Flow) and run.amplifier == "exact"
+        known = {"name": name, "run": run.folder, "exact": exact, "times": times}
+        found.append({**known, "weights": whole, "unit": unit, "ipr": ipr})
     return found
 
 
 def _compare_peaks(sources: list[dict[str, Any]]) -> list[bool]:
     """For each initialisation of a neuron, whether its field and that of the first flow are largest at one site, with
-    the same sign, in the end; nothing if there are not both.
+    the same sign, when the shorter of them ends; nothing if there are not both, or if the flow has not the exact φ.
     """
-    if len(sources) < 2 or sources[0]["name"] != "simulated":
+    if len(sources) < 2 or sources[0]["name"] != "simulated" or not sources[1]["exact"]:
         return []
+    end = min(source["times"][-1] for source in sources[:2])
     peaks = []
     for source in sources[:2]:
-        last = source["weights"][-1].astype(int)
+        last = source["weights"][np.abs(np.array(source["times"]) - end).argmin()].astype(int)
         places = np.abs(last).argmax(1)
         peaks.append([(place, last[row, place] > 0) for row, place in enumerate(places)])
     return [one == other for one, other in zip(*peaks, strict=False)]

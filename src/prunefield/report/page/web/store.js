@@ -27,15 +27,22 @@ function showStore() {
 
 /** Items that could not be read, by their problem: one damaged run is the problem of all items that use it. */
 function showUnreadable(unreadable) {
-  const problems = Map.groupBy(unreadable, ({ problem }) => problem);
+  const problems = groupBy(unreadable, ({ problem }) => problem);
   return unreadable.length ? [el("h2", {}, "Items that could not be read"),
     el("ul", { class: "plain" }, [...problems].map(([problem, items]) => el("li", {},
       el("p", {}, listLinks(items)), showProblem(problem, items))))] : [];
 }
 
+/** Map.groupBy, which browsers have only since 2023 or 2024. */
+function groupBy(values, name) {
+  const groups = new Map();
+  for (const value of values) groups.set(name(value), [...(groups.get(name(value)) ?? []), value]);
+  return groups;
+}
+
 /** A problem with the commands that solve it: those that it names, then the one that makes the items again. */
 function showProblem(problem, items) {
-  const named = problem.split("`").filter((_, place) => place % 2);
+  const named = [...problem.matchAll(/`((?:prunefield|make) [^`]*)`/g)].map(([, command]) => command);
   const text = problem.split("`").map((part, place) => (place % 2 ? el("code", {}, part) : part));
   return [el("p", { class: "notice" }, text), named.map(showCommand), nameCommands(items).map(showCommand)];
 }
@@ -46,7 +53,7 @@ function listLinks(items) {
 
 /** The commands that make items, one for each scale: by their names if they are few. */
 function nameCommands(items) {
-  return [...Map.groupBy(items, ({ scale }) => scale)].map(([scale, those]) =>
+  return [...groupBy(items, ({ scale }) => scale)].map(([scale, those]) =>
     sayCommand(those.length <= NAMED ? those.map(({ name }) => name) : [], scale));
 }
 
