@@ -41,6 +41,7 @@ bench: .venv/ready  ## speed and memory as ratios measured in one run: make benc
 
 docs: .venv/docs  ## the documentation as a site in site/
 	$(BIN)/python docs/results.py --check
+	$(BIN)/python docs/pictures.py --check
 	$(BIN)/python docs/notebook.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 

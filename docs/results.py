@@ -6,7 +6,7 @@ of claims or numbers is left as it is until all of its items are published; `<!-
 only the claims with these words, and `<!-- published: at SCALE ITEM … -->` those at a scale. `<!-- published: numbers
 ITEM | COLUMN, … -->` begins some columns of the table of an item, which is made from the kept values of its runs.
 `<!-- published: gallery PAPER -->` begins the cards of all items of a paper; their pictures are made by
-`docs/thumbnails.py`. With --demo STORE, the block after `<!-- demo -->` in the README becomes the last screen of
+`docs/pictures.py`. With --demo STORE, the block after `<!-- demo -->` in the README becomes the last screen of
 `make demo` for a store at smoke scale.
 """
 

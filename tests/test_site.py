@@ -1,6 +1,7 @@
 """The site is complete: every item, name, kind, verb and page is in it, and what it says is run and not written."""
 
 import inspect
+import json
 import re
 from importlib import import_module
 from pathlib import Path
@@ -44,6 +45,16 @@ def test_the_gallery_says_what_is_missing():
     assert "`prunefield reproduce lufkin2024/fig1 --scale laptop`" in card
     script["make_card"].__globals__["PICTURES"] = DOCS / "nowhere"
     assert "No picture yet" in script["make_card"](item, script["list_published"](item))
+
+
+def test_pictures_of_items_show_published_results():
+    script = run_path(str(DOCS / "pictures.py"))
+    made = json.loads(script["MADE"].read_text())
+    assert all((DOCS / "pictures" / name).exists() for name in made)
+    assert {f"gallery/{path.name}" for path in PICTURES.glob("*.png")} <= set(made)
+    assert not list(script["list_stale"](made))
+    name = "redman2025-night-fig4.svg"
+    assert list(script["list_stale"]({name: made[name] | {"digest": "another"}})) == [name]
 
 
 def test_pictures_are_small():

@@ -198,7 +198,7 @@ def fix_layout(figure: "Figure") -> None:
 
 
 def _round_parts(figure: Any) -> None:
-    """Rounds the places of the parts of a figure, and of their parts: the name of a clipped area has all their digits."""
+    """Rounds the places of the parts of a figure, and of theirs: the name of a clipped area has all their digits."""
     for part in figure.subfigs:
         place = part.bbox_relative
         place.p0, place.p1 = place.p0.round(6), place.p1.round(6)

@@ -17,6 +17,7 @@ __all__ = [
 ]  # fmt: skip
 R = TypeVar("R", bound=Run)
 Row = dict[str, Any]
+NOT_SHIPPED = "not among the published values"  # instead of a panel that shows tensors
 Frame = Any  # a DataFrame: pandas' own types cannot follow a selection of a selection
 
 
@@ -35,7 +36,7 @@ def has_tensors(result: Result) -> bool:
 def explain_no_tensors(axes: Axes, what: str) -> None:
     """Leaves a panel empty, with a line that says why."""
     axes.set_title(what)
-    words = axes.text(0, 0.5, "not among the published values", color=GREY, va="center", transform=axes.transAxes)
+    words = axes.text(0, 0.5, NOT_SHIPPED, color=GREY, va="center", transform=axes.transAxes)
     words.set_in_layout(False)  # it does not decide how wide the panels are
     axes.set_axis_off()
 
