@@ -6,7 +6,8 @@
 These are the small ones of the gallery and those of the pages. An item is drawn at the scale of its picture, for the
 gallery at its published scale if that can be had, else at laptop or smoke scale: from the store that has most of its
 runs, alone or with kept values, or from kept values if its drawing needs no more. A picture is not replaced by one of
-other results than the published ones. Pictures that nothing here can draw are left as they are.
+other results than the published ones, nor by one of the same results that lacks panels. Pictures that nothing here can
+draw are left as they are.
 
 `pictures/made.json` says which picture shows what: its item, scale, and the digest of its results, which is empty for
 pictures that were drawn before digests were written down. To show an item on a page, add such a line.
@@ -42,7 +43,8 @@ def main() -> None:
     for name, entry in list(made.items()):
         if not name.startswith("gallery/"):
             finding = choose_finding(stores, entry["item"], entry["scale"], also_parts=True)
-            if finding and is_published(finding):
+            shown = finding is not None and finding.digest == entry["digest"]
+            if finding and is_published(finding) and (is_whole(finding) or not shown):
                 write_picture(FOLDER / name, finding)
                 made[name] = describe(finding)
     for item in find_items():

@@ -5,6 +5,7 @@ In a page, `<!-- published: ITEM … -->` begins the table of the claims of thes
 of claims or numbers is left as it is until all of its items are published; `<!-- published: ITEM … | WORDS -->` has
 only the claims with these words, and `<!-- published: at SCALE ITEM … -->` those at a scale. `<!-- published: numbers
 ITEM | COLUMN, … -->` begins some columns of the table of an item, which is made from the kept values of its runs.
+`<!-- published: accuracies ITEM … | DATA, NET -->` begins the printed accuracies of bar2023 on these data beside ours.
 `<!-- published: gallery PAPER -->` begins the cards of all items of a paper; their pictures are made by
 `docs/pictures.py`. With --demo STORE, the block after `<!-- demo -->` in the README becomes the last screen of
 `make demo` for a store at smoke scale.
@@ -23,10 +24,12 @@ from pathlib import Path
 from textwrap import fill as fill_lines
 from typing import get_args
 
+import pandas as pd
+
 from prunefield.cli.verbs.reproduce import print_end
 from prunefield.core.errors import Error
 from prunefield.lab.store import Store
-from prunefield.papers import SCALES, Item, Status
+from prunefield.papers import SCALES, Frame, Item, Scale, Status
 from prunefield.report.collecting import list_problems
 from prunefield.report.kept import read_kept_runs
 from prunefield.report.ledger import check_scale, find_items
@@ -34,7 +37,8 @@ from prunefield.report.publishing import PublishedItem, find_published, judge_ke
 from prunefield.report.reproduction import Reproduction, read_ledger
 
 ROOT = Path(__file__).parent.parent
-REGION = re.compile(r"(<!-- published: (counts |gallery |numbers |at \w+ )?(.+?) -->\n).*?(?=<!-- end -->)", re.DOTALL)
+KINDS = r"counts |gallery |numbers |accuracies |at \w+ "
+REGION = re.compile(rf"(<!-- published: ({KINDS})?(.+?) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 PICTURES = ROOT / "docs" / "pictures" / "gallery"
 DEMO = 99  # columns of the last screen of the demo
 VERDICTS: tuple[Status, ...] = get_args(Status)
@@ -108,6 +112,8 @@ def fill_tables(text: str) -> str:
             parts = [table for item in published if (table := list_numbers(item, words.split(", ")))]
             if len(parts) < len(published):
                 return region[0]
+        elif kind == "accuracies":
+            parts = [list_accuracies(items, *words.split(", "))]
         elif kind == "counts":
             parts = filter(None, (count_claims(items), list_missing(found)))
         elif all(found.values()):
@@ -138,11 +144,43 @@ def list_numbers(item: Item, columns: list[str]) -> str | None:
     """
     entry = find_published(item)
     assert entry is not None
-    finding = judge_kept(item, entry.scale, read_kept_runs(item.kind().partition("/")[0], entry.scale))
-    if finding is None:
+    table = read_kept_table(item, entry.scale)
+    if table is None:
         return None
-    cells = finding.table[columns].map(lambda cell: f"{cell:.4g}" if isinstance(cell, float) else str(cell))
+    cells = table[columns].map(lambda cell: f"{cell:.4g}" if isinstance(cell, float) else str(cell))
     return write_table([tuple(map(escape, columns)), *(tuple(map(escape, row)) for row in cells.to_numpy())])
+
+
+def list_accuracies(items: list[Item], data: str, net: str) -> str:
+    """One row per column of the tables of bar2023: the accuracies printed on these data, and mean and deviation of our
+    own at the lowest density that they have.
+    """
+    tables = [table for item in items if (table := read_kept_table(item, "night")) is not None]
+    cells: Frame = pd.concat(tables)[["data", "net", "density", "column", "accuracy", "source", "seed"]]
+    cells = cells[cells["net"] == net].drop_duplicates()
+    printed, ours = cells[(cells["source"] == "paper") & (cells["data"] == data)], cells[cells["source"] == "here"]
+    densities, lowest = sorted(set(printed["density"]), reverse=True), min(ours["density"])
+    heads = (*(f"printed, {density:.0%}" for density in densities), f"ours, {lowest:.0%}")
+    rows: list[tuple[str, ...]] = [("score", *heads)]
+    for column in sorted(set(cells["column"]), key=rank_column):
+        found = printed[printed["column"] == column].set_index("density")["accuracy"]
+        there = ours[(ours["column"] == column) & (ours["density"] == lowest)]["accuracy"]
+        if len(found) or len(there):
+            values = (f"{found[density]:.2f}" if density in found else "–" for density in densities)
+            rows.append((column, *values, f"{there.mean():.1f} ± {there.std():.1f}" if len(there) > 1 else "–"))
+    return write_table(rows)
+
+
+def rank_column(column: str) -> tuple[int, str]:
+    """Networks without a choice first, then each method with its variants."""
+    methods = ("Dense", "Random", "Magnitude", "SynFlow", "SNIP", "GraSP", "IMP")
+    return next(place for place, method in enumerate(methods) if column.startswith(method)), column
+
+
+def read_kept_table(item: Item, scale: Scale) -> Frame:
+    """The table of a published item, from kept values; None if some are missing."""
+    finding = judge_kept(item, scale, read_kept_runs(item.kind().partition("/")[0], scale))
+    return None if finding is None else finding.table
 
 
 def count_claims(items: list[Item]) -> str:
