@@ -49,6 +49,12 @@ def test_runs_beyond_the_most_that_are_shown_are_a_problem(stored):
     assert listed.problems["other flow runs"].startswith("1 of 4 are not on the page, which takes at most 3: ")
 
 
+def test_of_the_same_seed_those_with_the_largest_weight_are_shown(stored):
+    listed = select_runs(stored, Flow, 1, weigh=lambda run: run.amplifier == "cubic")
+    assert [run.amplifier for run in listed.runs] == ["cubic"]
+    assert select_runs(stored, Flow, 2, weigh=lambda run: int(run.time)).runs[0].time == 2
+
+
 def test_peaks_agree_where_site_and_sign_do_when_the_simulation_ends(store):
     task = Nlgp(g=0.01)
     neuron = Neuron(task=task, inits=8, steps=100, lr=0.1, batch_size=200, symmetric=True, record_every=50)

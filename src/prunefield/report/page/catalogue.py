@@ -22,10 +22,16 @@ class Listed(NamedTuple):
     problems: dict[str, str]
 
 
-def select_runs(store: Store, kind: type[R], most: int, *, where: Callable[[R], bool] = lambda _: True) -> Listed:
-    """The first `most` finished runs of a kind, those with low seeds first; `where` says which can be shown.
-
-    If there are more, that is one of the problems.
+def select_runs(
+    store: Store,
+    kind: type[R],
+    most: int,
+    *,
+    where: Callable[[R], bool] = lambda _: True,
+    weigh: Callable[[R], int] = lambda _: 0,
+) -> Listed:
+    """The first `most` finished runs of a kind, those with low seeds and, of these, with large weight first; `where`
+    says which can be shown. If there are more, that is one of the problems.
     """
     names = [name for name in store.names() if name.startswith(f"{kind.kind()}-") and store[name].is_done]
     found: list[R] = []
@@ -39,7 +45,7 @@ def select_runs(store: Store, kind: type[R], most: int, *, where: Callable[[R], 
                 found.append(run)
         except Error as error:  # made by another version, or somebody has edited it
             problems[name] = str(error)
-    ordered = sorted(found, key=lambda run: (getattr(run, "seed", 0), run.folder))
+    ordered = sorted(found, key=lambda run: (getattr(run, "seed", 0), -weigh(run), run.folder))
     if len(ordered) > most:
         problems[f"other {kind.kind()} runs"] = (
             f"{len(ordered) - most:,} of {len(ordered):,} are not on the page, which takes at most {most:,}: "

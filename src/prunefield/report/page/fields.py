@@ -39,10 +39,16 @@ BINS, REACH = 33, 4.0  # of histograms, and their half width in standard deviati
 
 
 def explore_fields(store: Store, part: int = 0, parts: int = 1) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The list of runs, and an island for each of them; or one of several equal parts of both."""
-    listed = select_runs(store, Imp, RUNS, where=lambda run: run.steps > 1)  # Table S1 trains one step, to count
-    side = choose_side(listed.runs)
+    """The list of runs, and an island for each of them; or one of several equal parts of both.
+
+    If there are too many, those that most has been measured on are shown.
+    """
     gabors, images = select_runs(store, Gabors, 10 * RUNS).runs, select_runs(store, Kurtosis, 10 * RUNS).runs
+    measured = Counter(run.of.folder for run in (*gabors, *images))
+    listed = select_runs(  # Table S1 trains one step, to count
+        store, Imp, RUNS, where=lambda run: run.steps > 1, weigh=lambda run: measured[run.folder]
+    )
+    side = choose_side(listed.runs)
     names = name_runs(listed.runs, [f"{name_task(run.task)}, seed {run.seed}" for run in listed.runs], ("task", "seed"))
     shown, islands, problems = [], {}, dict(listed.problems)
     for run, name in list(zip(listed.runs, names, strict=True))[part::parts]:
