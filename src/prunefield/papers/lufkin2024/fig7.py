@@ -70,6 +70,13 @@ def choose_sigmoid(table: Frame) -> Frame:
     return rows(later if len(later) else units, finished=1)
 
 
+def find_too_few(table: Frame) -> str:
+    """How many of the later networks have finished, if too few have; else nothing."""
+    later, left = rows(table, network=SIGMOID, data="Kur(4)"), choose_sigmoid(table)["seed"].nunique()
+    planned = later[later["seed"] > 0]["seed"].nunique()
+    return f"{left} of {planned} networks did not diverge (at least {LEAST} decide)" if planned and left < LEAST else ""
+
+
 def judge_sigmoid(table: Frame, is_good: Callable[[Frame], np.ndarray], check: Callable[[Frame], Verdict]) -> Verdict:
     """The verdict on the sigmoid units that decide; in the note their networks, and the units that do not decide."""
     units, chosen = rows(table, network=SIGMOID, data="Kur(4)"), choose_sigmoid(table)
@@ -85,8 +92,8 @@ def judge_sigmoid(table: Frame, is_good: Callable[[Frame], np.ndarray], check: C
         others = {}
     others |= {f"rate {rate:g}": part for rate, part in units.groupby("rate") if rate < units["rate"].max()}
     notes += [f"with {name}: {check(part).observed}" for name, part in others.items()]
-    if len(later) and chosen["seed"].nunique() < LEAST:
-        return Verdict(OPEN, f"{chosen['seed'].nunique()} networks have finished", len(later), "; ".join(notes))
+    if few := find_too_few(table):
+        return Verdict(OPEN, few, max(len(chosen), 1), "; ".join(notes))
     return replace(check(chosen), note="; ".join(notes))
 
 
@@ -244,8 +251,8 @@ class Fig7(Item):
             units = rows(table, network=RELUS[hidden], data="Kur(30)")
             return judge_shown(numbers(units, "ipr_n") > NOISE, shown, f"IPR·N above {NOISE:g}")
         units = choose_sigmoid(table)
-        if units.empty or (units["seed"].max() > 0 and units["seed"].nunique() < LEAST):
-            return Verdict(OPEN, f"{units['seed'].nunique()} networks have finished", max(len(units), 1))
+        if few := find_too_few(table):
+            return Verdict(OPEN, few, max(len(units), 1))
         if "high" in what:
             return judge_shown(is_high(units), shown, "mean wave number above N/4")
         return judge_shown(is_diffuse(units), shown, f"IPR·N at most {NOISE:g}")
@@ -293,4 +300,10 @@ class Fig7(Item):
         return judge_low(units[units["ipr_n"] <= NOISE])
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
-        draw_units(figure, results, shown=4)
+        """Networks that diverged have no fields to show."""
+        finished: dict[Run, Result] = {
+            run: result
+            for run, result in results.items()
+            if isinstance(run, Committee | Neuron) and describe_networks(run, result)[0]["finished"]
+        }
+        draw_units(figure, finished, shown=FOUR)
