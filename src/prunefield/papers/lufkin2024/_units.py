@@ -133,7 +133,7 @@ def judge_low(units: Frame) -> Verdict:
 
 def draw_units(figure: Figure, results: Mapping[Run, Result], shown: int) -> None:
     """One panel for each run: the first units of its first network, one above the other, each to its own height."""
-    columns = len(results) if len(results) <= 5 else min(-(-len(results) // 2), 5)
+    columns = len(results) if len(results) <= 5 else min(-(-len(results) // 2), 4)
     lines = -(-len(results) // columns)
     figure.set_size_inches(WIDTH, 0.6 + lines * (0.9 + 0.46 * shown))
     panels = list(figure.subplots(lines, columns, squeeze=False).flat)
