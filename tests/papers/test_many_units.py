@@ -2,11 +2,16 @@
 
 import pytest
 import torch
+from pandas import concat
 
 from prunefield.lab.execution import order_runs
 from prunefield.papers import SCALES
 from prunefield.papers.lufkin2024._units import average_waves, judge_ranks, judge_signs
+from prunefield.papers.lufkin2024.fig7 import SIGMOID, choose_sigmoid, describe_networks
 from prunefield.report.ledger import find_items, read_finding
+from prunefield.runs import Record, Result
+from prunefield.runs.committee import Committee
+from prunefield.tasks.kur import Kur
 
 NAMES = ("fig1", "fig6", "fig7")
 # The claims whose numbers are far from the line; on which side the others fall may depend on the machine.
@@ -52,3 +57,38 @@ def test_the_tests_are_at_five_per_cent():
     low, high = torch.arange(5.0).numpy(), torch.arange(5.0, 10.0).numpy()
     assert judge_ranks(high, low, "x").status == "reproduced"
     assert judge_ranks(low, high, "x").status == "not reproduced"
+
+
+def test_later_networks_of_fig7_decide_unless_they_diverged(smoke):
+    (item,) = find_items(["lufkin2024/fig7"])
+    found = read_finding(smoke, item, "smoke")
+    assert found is not None
+    known = found.table[(found.table["network"] == SIGMOID) & (found.table["seed"] == 0)].head(10)
+
+    def judge(*finished, ipr_n=1.5):
+        later = [known.assign(seed=seed, finished=one, ipr_n=ipr_n) for seed, one in enumerate(finished, 1)]
+        claim, shown = item.claims[0], next(claim for claim in item.claims if "4 are not localised" in claim.text)
+        table = concat([known.assign(ipr_n=9.0), *later], ignore_index=True)
+        return table, claim.judge(table, "night"), shown.judge(table, "night")
+
+    table, verdict, shown = judge(1, 0, 1, 1, 1)
+    assert (verdict.status, verdict.n, shown.status) == ("reproduced", 40, "reproduced")
+    assert "1 of 5 networks diverged (seeds 2)" in verdict.note
+    assert "by network: 10 of 10, 10 of 10, 10 of 10, 10 of 10" in verdict.note
+    assert choose_sigmoid(table)["seed"].unique().tolist() == [1, 3, 4, 5]
+    _, verdict, shown = judge(1, 0, 1, 1)
+    assert (verdict.status, shown.status) == ("not testable at this scale",) * 2
+    _, verdict, shown = judge(0, 0)
+    assert (verdict.status, shown.status) == ("not testable at this scale",) * 2
+    _, verdict, shown = judge(1, 1, 1, 1, ipr_n=4.0)
+    assert (verdict.status, shown.status) == ("not reproduced",) * 2
+
+
+def test_a_network_of_fig7_has_diverged_if_it_stopped_or_is_worse_than_a_guess():
+    run = Committee(task=Kur(), hidden=2, inits=3, steps=8, second="learnt", diverging="stop")
+    tensors = {"loss": torch.tensor([0.1, 0.5, 0.6]), "weights": torch.ones(3, 2, 40)}
+    for step, finished in ((8, [1, 1, 1, 1, 0, 0]), (4, [0] * 6)):
+        result = Result([Record({"step": step}, tensors)], "")
+        assert [row["finished"] for row in describe_networks(run, result)] == finished
+        lasting = run.model_copy(update={"diverging": "fail"})
+        assert [row["finished"] for row in describe_networks(lasting, result)] == [1] * 6

@@ -88,6 +88,9 @@ def test_a_rate_that_blows_up_says_where(activation):
     with pytest.raises(RunError, match=r"committee on Ising became non-finite at step \d+; lower lr \(it is 10000"):
         records.extend(run(State()))  # keeps what came before
     assert all(isfinite(record["loss"]) and isfinite(record["ipr"]) for record in records)
+    assert "diverging" not in run.settings()
+    stopped = _records(run.model_copy(update={"diverging": "stop"}), State())  # the same records, and no error
+    assert [record.values for record in stopped] == [record.values for record in records if record is not None]
 
 
 @pytest.mark.parametrize(

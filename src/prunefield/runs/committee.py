@@ -29,7 +29,8 @@ class Committee(Run):
     factors from 1/√outer_ratio to √outer_ratio, evenly spaced on a logarithmic scale and in random order. All
     `inits` networks see the same batches, whose examples may come in all translates and both signs (`symmetric`, as for
     `Neuron`). A record holds `weights` (inits, K, N) before its step, `ipr` (inits, K),
-    `loss` (inits,) and, where they are trained, `bias` and `outer` (inits, K) and `offset` (inits,).
+    `loss` (inits,) and, where they are trained, `bias` and `outer` (inits, K) and `offset` (inits,). A run whose loss
+    or weights become non-finite fails, or ends with the records that it has (`diverging`).
     """
 
     task: Annotated[Discrimination, Nested()] = Field(description="the data: a lengthscale discrimination task")
@@ -67,6 +68,11 @@ class Committee(Run):
         description="largest over smallest factor of the initial weights of a trained second layer",
         exclude_if=lambda value: value == 1,
     )
+    diverging: Literal["fail", "stop"] = Field(
+        default="fail",
+        description="what to do once the loss or the weights are not finite: fail, or stop with the records so far",
+        exclude_if=lambda value: value == "fail",
+    )
 
     @model_validator(mode="after")
     def _check_outer(self) -> "Committee":
@@ -83,6 +89,8 @@ class Committee(Run):
             loss, gradient = self._differentiate(nets, x, y)
             # Sigmoids keep the loss finite for long while the weights run away.
             if not bool(loss.isfinite().all() and nets.weights.square().sum().isfinite()):
+                if self.diverging == "stop" and step:
+                    return
                 raise RunError(
                     f"the loss or the weights of the committee on {self.task.title} became non-finite at step {step};"
                     f" lower lr (it is {self.lr:g})"

@@ -133,7 +133,7 @@ def judge_low(units: Frame) -> Verdict:
 
 def draw_units(figure: Figure, results: Mapping[Run, Result], shown: int) -> None:
     """One panel for each run: the first units of its first network, one above the other, each to its own height."""
-    columns = len(results) if len(results) <= 5 else -(-len(results) // 2)
+    columns = len(results) if len(results) <= 5 else min(-(-len(results) // 2), 4)
     lines = -(-len(results) // columns)
     figure.set_size_inches(WIDTH, 0.6 + lines * (0.9 + 0.46 * shown))
     panels = list(figure.subplots(lines, columns, squeeze=False).flat)
@@ -151,6 +151,7 @@ def draw_units(figure: Figure, results: Mapping[Run, Result], shown: int) -> Non
             axes.text(1.01, -row, text, va="center", transform=axes.get_yaxis_transform(), fontsize="small")
         rate = "" if isinstance(run, Ica) else f", rate {run.lr:g}"
         name = name_network(run).replace(", ", ",\n", 1) if columns > 3 else name_network(run)
+        rate += f", seed {run.seed}" if run.seed else ""
         axes.set_title(f"{name}\n{name_data(run)}, N = {fields.shape[-1]}{rate}", fontsize="small")
         axes.set(xlabel="site i", yticks=[], ylim=(0.35 - len(fields), 0.65))
     figure.suptitle(
