@@ -108,13 +108,18 @@ class Cropping(Images):
 
     def draw_classes(self, n: int, *, generator: torch.Generator, training: bool) -> Iterator[Tensor]:
         """`n` crops of each class, class by class; its images are taken in turn."""
-        labels = self.labels(training=training)
-        members = labels.argsort(stable=True).split(labels.bincount(minlength=self.classes).tolist())
-        for label, rows in enumerate(members):
-            if not len(rows):
-                raise UsageError(f"{self.kind()} has no {'training' if training else 'test'} images of class {label}")
-            chosen = rows[_take_turns(len(rows), n, generator)]
-            yield self._crop(chosen, "train" if training else "test", generator)
+        for rows in take_classes_in_turn(self, n, generator=generator, training=training):
+            yield self._crop(rows, "train" if training else "test", generator)
+
+
+def take_classes_in_turn(task: Images, n: int, *, generator: torch.Generator, training: bool) -> Iterator[Tensor]:
+    """The rows of `n` images of each class, class by class; its images are taken in turn."""
+    labels = task.labels(training=training)
+    members = labels.argsort(stable=True).split(labels.bincount(minlength=task.classes).tolist())
+    for label, rows in enumerate(members):
+        if not len(rows):
+            raise UsageError(f"{task.kind()} has no {'training' if training else 'test'} images of class {label}")
+        yield rows[_take_turns(len(rows), n, generator)]
 
 
 def _take_turns(count: int, n: int, generator: torch.Generator) -> Tensor:

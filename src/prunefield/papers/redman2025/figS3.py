@@ -44,8 +44,8 @@ class FigS3(NetItem):
     from_values = True
     open_choices = (
         *SHARED_CHOICES,
-        "Batch norm (paper scale): the moments of the masked net's activity, recomputed for each mask; those of the "
-        "dense net would belong to a different net. Images as in Fig. 4B.",
+        "Batch norm, where a net has it: the moments of the masked net's activity, recomputed for each mask; those of "
+        "the dense net would belong to a different net. Images as in Fig. 4B.",
         INTERVAL_CHOICE,
         f"Criteria, set before any result was seen: 'increases' from the first round to the last by more than random "
         f"masks vary, in every seed; 'slightly' at most {SLIGHT} of the rise; a plateau begins where {PLATEAU} of the "
