@@ -1,7 +1,7 @@
 """Takes the screenshots of the README and of `docs/report.md` in Debian's chromium, after `make .venv/page`.
 
-    python docs/screenshots.py PAGE         of a page that `prunefield report` made
-    python docs/screenshots.py PAGE SITE    also of the built documentation, the folder `site`
+python docs/screenshots.py PAGE         of a page that `prunefield report` made
+python docs/screenshots.py PAGE SITE    also of the built documentation, the folder `site`
 """
 
 import sys
