@@ -10,14 +10,16 @@
 # kept in the folder `tour-store`.
 
 # %%
-# Installs prunefield if it is missing: from the clone that this notebook is in, or else from PyPI (in Colab, say).
+# Installs prunefield if it is missing: from the checkout that this notebook lies in, if it lies in one.
+# Anywhere else, as in Colab, this needs a package index that has prunefield.
 import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 if importlib.util.find_spec("prunefield") is None:
-    source = ".." if Path("../pyproject.toml").exists() else "prunefield"
+    folders = [Path.cwd(), *Path.cwd().parents]
+    source = next((str(folder) for folder in folders if (folder / "src" / "prunefield").is_dir()), "prunefield")
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", source], check=True)
 
 # %%

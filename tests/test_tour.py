@@ -44,3 +44,21 @@ def test_the_page_of_the_site_has_every_output(notebook):
     assert page.startswith("# A tour of prunefield")
     assert page.count("data:image/png;base64,") == pictures
     assert page.count("```") % 2 == 0
+
+
+@pytest.mark.parametrize("is_checkout", [True, False])
+def test_the_first_cell_installs_from_the_checkout_that_the_notebook_lies_in(
+    notebook, tmp_path, monkeypatch, is_checkout
+):
+    folder = tmp_path / "clone" / "docs"
+    folder.mkdir(parents=True)
+    if is_checkout:
+        (folder.parent / "src" / "prunefield").mkdir(parents=True)
+    commands = []
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("subprocess.run", lambda command, check: commands.append(command))
+    first = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+    exec("".join(first["source"]), {})
+    assert commands[0][-1] == (str(folder.parent) if is_checkout else "prunefield")
+    assert "needs a package index" in "".join(first["source"])

@@ -19,12 +19,13 @@ from prunefield.cli import main
 from prunefield.cli.documents import DOCUMENTS, VERSION, render_documents
 from prunefield.cli.options import make_parser
 from prunefield.cli.verbs.reproduce import print_end
-from prunefield.core.names import modules, read_summary
+from prunefield.core.names import list_based_on, modules, read_summary
 from prunefield.core.terminal import find_width, show_table
 from prunefield.lab.execution import obtain
 from prunefield.lab.store import Store
 from prunefield.report.ledger import find_items
 from prunefield.report.screen import choose_highlights, show_ledger, show_summary
+from prunefield.tasks import Task
 
 pytestmark = pytest.mark.usefixtures("workers")
 
@@ -59,14 +60,14 @@ def test_columns_are_obeyed(monkeypatch, columns, width):
     assert find_width() == width
 
 
-@pytest.mark.parametrize("columns", [44, 60, 80, 100, 160])
+@pytest.mark.parametrize("columns", [44, 60, 80, 100, 159, 160])
 def test_a_ledger_and_a_summary_fit_the_terminal(monkeypatch, capsys, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     claims = [make_claim(highlight=True), make_claim("other/fig2", "corrected", note="a note " * 30)]
     show_ledger(claims)
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= columns
-    assert ("Ledger of claims" in shown) == (columns >= 120)
+    assert ("Ledger of claims" in shown) == (columns >= 160)
     show_summary(claims)
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= columns
@@ -97,6 +98,52 @@ def test_highlights_are_decided_claims_one_of_each_paper_first():
     claims = [make_claim(item, status, highlight=True) for item, status in marked] + [make_claim("d/1")]
     assert [claim["item"] for claim in choose_highlights(claims, 2)] == ["a/1", "c/1"]
     assert [claim["item"] for claim in choose_highlights(claims)] == ["a/1", "a/2", "c/1"]
+
+
+def test_of_an_item_there_is_one_highlight_before_a_second_one():
+    claims = [make_claim(item, highlight=True) for item in ("a/1", "a/1", "a/2", "c/1")]
+    assert [claim["item"] for claim in choose_highlights(claims)] == ["a/1", "a/2", "c/1"]
+    assert [claim["item"] for claim in choose_highlights(claims, 4)] == ["a/1", "a/1", "a/2", "c/1"]
+
+
+@pytest.mark.parametrize("columns", [44, 80])
+def test_two_highlights_of_an_item_can_be_told_apart(monkeypatch, capsys, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    texts = [f"{'Masks are local ' * 9}({data})" for data in ("leaves", "images")]
+    show_summary([make_claim(text=text, highlight=True) for text in texts])
+    shown = [line for line in capsys.readouterr().out.splitlines() if "paper/fig1: " in line]
+    assert [line[line.index("… (") :] for line in shown] == ["… (leaves)", "… (images)"]
+    assert max(map(len, shown)) <= columns
+
+
+def test_the_end_of_a_ledger_fits_the_terminal(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("COLUMNS", "80")
+    Store(tmp_path / "a store").create()
+    assert main(["claims", "--store", str(tmp_path / "a store")]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert " ".join(" ".join(shown).split()).endswith(f"run: prunefield reproduce --store '{tmp_path}/a store'")
+    assert max(map(len, shown)) <= 80
+
+
+def test_a_folded_table_of_runs_leaves_out_what_a_run_has_not(monkeypatch, capsys, store):
+    for run in (Toy(), Toy(seed=1, steps=60, scale=2.0), Toy(seed=2, of=Toy())):
+        obtain(store, run)
+    assert main(["runs", "table", "--store", str(store.root)]) == 0
+    assert "nan" in capsys.readouterr().out.lower()  # a pipe has all columns in every line
+    monkeypatch.setenv("COLUMNS", "44")
+    assert main(["runs", "table", "--store", str(store.root)]) == 0
+    shown = capsys.readouterr().out
+    assert not re.search(r": (nan|None|–)$", shown, re.MULTILINE)
+    assert shown.count("  seed: ") == 3
+
+
+def test_an_unknown_run_is_answered_with_the_command_that_lists_them(capsys, store):
+    for seed in range(4):
+        obtain(store, Toy(seed=seed))
+    assert main(["runs", "remove", "xx", "--store", str(store.root)]) == 2
+    said = capsys.readouterr().err
+    assert f"(4 are allowed; `prunefield runs list --store {store.root}` shows them)" in said
+    assert "toy-" not in said
 
 
 @pytest.mark.parametrize(
@@ -138,6 +185,8 @@ COMP_WORDS=({words}); COMP_CWORD={place}; _prunefield; echo "${{COMPREPLY[@]}}"
         ("prunefield claims lufkin2024/fig1", "lufkin2024/fig1"),
         ("prunefield runs sh", "show"),
         ("prunefield data get cifar", "cifar10 cifar100"),
+        ("prunefield data get chi", ""),
+        ("prunefield data draw chi", "chi"),
         ("prunefield data draw is", "ising"),
     ],
 )
@@ -147,6 +196,11 @@ def test_bash_completes(capsys, words, found):
     command = COMPLETE.format(words=words, place=len(words.split()) - 1)
     answer = subprocess.run(["bash", "-c", command], input=script, capture_output=True, text=True, check=True)
     assert answer.stdout.split() == found.split()
+
+
+def test_what_completion_offers_to_fetch_can_be_fetched():
+    published = [name for name in modules("tasks") if Task.parse(name).provenance == "published"]
+    assert list_based_on("tasks", "Published") == published
 
 
 @pytest.mark.parametrize("command", [["completion", "zsh"], ["completion", "fish"], ["--help"], ["list", "items"]])

@@ -41,6 +41,13 @@ def test_heavy_tails_are_doubtful_and_binary_values_are_certain():
     assert spins.error < 1e-3
 
 
+def test_the_ends_of_a_narrow_interval_are_written_with_digits_that_tell_them_apart():
+    seen = estimate_excess(Ising().sample(2000, generator=torch.Generator().manual_seed(0)).x)
+    narrow = seen._replace(value=-1.99401, low=-1.99415, high=-1.99387, tail=-1.0)
+    assert narrow.describe().endswith(": -1.99401, 95% interval -1.99415 to -1.99387")
+    assert narrow._replace(low=-2.1, high=-1.9).describe().endswith(": -1.994, 95% interval -2.100 to -1.900")
+
+
 def test_shift_and_scale_do_not_matter():
     x = torch.randn(500, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(3)) ** 3
     one, other = estimate_excess(x), estimate_excess(-7 * x + 2)

@@ -88,3 +88,16 @@ def test_colours_follow_the_system_and_the_switch(open_docs):
     page.locator("header label[title='Light colours']").click()
     page.wait_for_function(f"{colour} !== {dark!r}")
     assert open_docs("index.html").evaluate(colour) == page.evaluate(colour)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pictures_of_the_gallery_are_as_wide_as_their_cards(open_docs, width):
+    page = open_docs("gallery.html", width=width)
+    page.evaluate("Promise.all([...document.images].map((image) => image.decode()))")
+    measure = "(all) => all.map((one) => [one.clientWidth, one.clientHeight])"
+    cards = page.locator(".gallery a:has(> img)").evaluate_all(measure)
+    pictures = page.locator(".gallery img").evaluate_all(measure)
+    assert len(cards) == len(pictures) > 40
+    assert {width for width, _ in cards} == {width for width, _ in pictures}
+    assert len({tall for _, tall in cards}) == 1
+    assert max(tall for _, tall in pictures) > cards[0][1]  # of which the upper part is seen

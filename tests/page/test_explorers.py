@@ -12,6 +12,10 @@ def pixels(canvas):
     return canvas.evaluate("(node) => node.toDataURL()")
 
 
+def list_boxes(places):
+    return places.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().toJSON())")
+
+
 def wait(page):
     page.locator("[aria-busy]").first.wait_for(state="detached")
 
@@ -124,6 +128,25 @@ def test_the_field_moves_with_time_beside_its_flow(open_page):
         assert words in page.locator("main").inner_text()
 
 
+def test_points_of_the_phase_diagram_keep_away_from_its_axes(open_page):
+    page = open_page("#/dynamics")
+    wait(page)
+    chart = page.locator("figure", has_text="against excess kurtosis").locator("svg")
+    (axis,) = list_boxes(chart.locator(".axis"))
+    for point in list_boxes(chart.locator("a circle")):
+        assert axis["left"] < point["left"] < point["right"] < axis["right"]
+        assert point["bottom"] < axis["top"]
+        assert all(label["right"] < point["left"] for label in list_boxes(chart.locator("text.end")))
+
+
+def test_the_cards_of_a_unit_fill_their_rows(open_page):
+    page = open_page("#/fields")
+    wait(page)
+    found = list_boxes(page.locator(".detail .panels > .panel"))
+    columns, rows = ({round(box[side]) for box in found} for side in ("left", "top"))
+    assert len(found) == len(columns) * len(rows)
+
+
 def test_the_phase_diagram_says_that_it_is_cut_only_where_it_is(open_page):
     page = open_page("#/dynamics")
     wait(page)
@@ -152,7 +175,19 @@ def test_it_opens_where_peaks_agree_and_says_where_they_do_not(open_page, index)
     wait(page)
     entries = index["dynamics"]["entries"]
     words = page.get_by_text("batches are noisy and Eq. 5 is not")
-    assert words.is_visible() == (not any(entry["agree"][:1] == [True] for entry in entries))
+    assert words.is_visible() == (not any(any(entry["agree"]) for entry in entries))
+    run = re.search(r"run=([\w-]+)", page.url)[1]
+    shown = next(entry["agree"] for entry in entries if entry["run"] == run)
+    start = shown.index(True) if True in shown else 0
+    menu = page.get_by_label("Initialisation")
+    assert menu.input_value() == str(start)
+    assert "init=" not in page.url
+    menu.select_option(str((start + 1) % len(shown)))  # an address with another one is one to link
+    assert page.url.endswith(f"init={(start + 1) % len(shown)}")
+    page.reload()
+    page.wait_for_selector("main h1")
+    wait(page)
+    assert menu.input_value() == str((start + 1) % len(shown))
     other = next(entry for entry in entries if False in entry["agree"])
     page = open_page(f"#/dynamics?run={other['run']}&init={other['agree'].index(False)}")
     wait(page)

@@ -168,6 +168,69 @@ def test_the_sidebar_leads_to_an_item_with_files(open_page, tmp_path):
         assert "printed_failures" in next(csv.reader(file))
 
 
+def test_short_names_stand_before_titles_that_do_not_begin_with_them(open_page, index):
+    page = open_page()
+    for item in index["items"]:
+        short = item["name"].partition("/")[2]
+        is_said = "".join(item["title"].lower().split()).startswith(short.lower())
+        text = item["title"] if is_said else f"{short} {item['title']}"
+        assert page.locator(f'[data-place="item/{item["name"]}"] .entry').inner_text() == text
+        assert page.locator(f'[data-item="{item["name"]}"] > summary h2').inner_text() == text
+    assert page.locator("#places .short").count() > 0
+
+
+def test_the_caption_is_seen_once(open_page):
+    page = open_page("#/item/bar2023/theorem4.4")
+    wait_for_figure(page)
+    caption = page.locator("figure.drawing figcaption")
+    assert "bar2023/theorem4.4" in caption.text_content()
+    assert caption.bounding_box()["width"] <= 1  # for screen readers: it stands in the image, too
+    assert caption.evaluate("(node) => getComputedStyle(node).display") != "none"
+
+
+def test_negative_numbers_have_a_minus_sign_and_are_found(open_page, index):
+    texts = [
+        (item["name"], claim["observed"]) for item in index["items"] for claim in item["claims"] if "observed" in claim
+    ]
+    name, text = next((name, text) for name, text in texts if re.search(r" -\d", text))
+    page = open_page(f"#/item/{name}")
+    shown = page.locator(f"{CLAIM} .seen").all_text_contents()
+    assert not any(re.search(r"(^|[\s(=,])-\d|\de-\d", text) for text in shown)
+    number = re.search(r" (-\d[\d.]*\d)", text)[1]
+    assert any(number.replace("-", "−") in one for one in shown)
+    assert search(page, number.replace("-", "−")) == search(page, number) != []
+    assert page.locator("code", has_text="−").count() == 0  # commands are to be copied
+
+
+def test_numbers_in_tables_stay_on_the_right_if_they_are_negative(open_page):
+    page = open_page("#/item/lufkin2024/fig3")
+    page.get_by_text("Numbers of the figure").click()
+    cells = page.get_by_role("region", name="Table of").locator("td", has_text=re.compile(r"^−[\d.e−]+$"))
+    cells.first.wait_for()
+    assert {cell.get_attribute("class") for cell in cells.all()} == {"number"}
+
+
+def test_a_figure_that_scrolls_on_a_phone_says_so(open_page):
+    page = open_page("#/item/redman2025/fig1", wide=False)
+    wait_for_figure(page)
+    sheet, hint = page.locator(".sheet"), page.locator(".hint")
+    hint.wait_for()
+    assert "more" in sheet.get_attribute("class")
+    sheet.evaluate("(node) => { node.scrollLeft = node.scrollWidth; }")
+    page.locator(".sheet:not(.more)").wait_for()
+    wide = open_page("#/item/redman2025/fig1")
+    wait_for_figure(wide)
+    assert not wide.locator(".hint").is_visible()
+    assert wide.locator(".sheet.more").count() == 0
+
+
+def test_an_open_menu_has_the_colours_of_the_text(open_page):
+    page = open_page(wide=False)
+    colour = "getComputedStyle(document.querySelector('#places .rooms a')).color"
+    page.get_by_role("button", name="Menu").click()
+    assert page.evaluate(colour) == page.evaluate("getComputedStyle(document.body).color")
+
+
 def test_light_and_dark_can_be_switched(open_page):
     page = open_page(scheme="dark")
     ground = "getComputedStyle(document.body).backgroundColor"

@@ -72,8 +72,8 @@ def find_similar(got: str, allowed: Iterable[str], most: int = 3) -> list[str]:
     return []
 
 
-def unknown(what: str, got: object, allowed: Iterable[str], see: str = "") -> UsageError:
-    """The error for a name that does not exist; `see` is a command that lists many allowed names.
+def unknown(what: str, got: object, allowed: Iterable[str], see: str = "", few: int = FEW) -> UsageError:
+    """The error for a name that does not exist; `see` is a command that lists the allowed names if they are not few.
 
     >>> print(unknown("task", "isng", ["ising", "kur"]))
     unknown task 'isng'; did you mean 'ising'? (allowed: ising, kur)
@@ -85,7 +85,7 @@ def unknown(what: str, got: object, allowed: Iterable[str], see: str = "") -> Us
     last = f"{', '.join(quoted[:-1])} or {quoted[-1]}" if len(quoted) > 1 else "".join(quoted)
     hint = f"; did you mean {last}?" if quoted else ""
     shown = f"allowed: {list_names(names) or 'none'}"
-    if see and len(names) > FEW:
+    if see and len(names) > few:
         shown = f"{len(names)} are allowed; `{see}` shows them"
     return UsageError(f"unknown {what} {text!r}{hint} ({shown})")
 

@@ -111,6 +111,13 @@ def read_summary(family: str, name: str) -> str:
     return f"from {module}"
 
 
+def list_based_on(family: str, base: str) -> list[str]:
+    """The kinds of a family whose class names `base` among its bases; those of other packages are not looked at."""
+    heading = re.compile(rf"^class \w+\((?:[^)]*\W)?{base}\b[^)]*\):", re.MULTILINE)
+    found = {name_of(path.as_posix()) for path, file in _files(family) if heading.search(file.read_text("utf-8"))}
+    return [name for name in modules(family) if name in found]
+
+
 def _files(family: str) -> Iterator[tuple[Path, Path]]:
     """The files of a family: the path inside it without suffix, and the file."""
     for package in prunefield.__path__:

@@ -52,7 +52,8 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, titl
     whole = list(widths)
     while limit is not None and sum(widths) + 2 * (len(widths) - 1) > limit and max(widths[1:], default=0) > 8:
         widths[widths.index(max(widths[1:]), 1)] -= 1  # the first column is a name: it stays whole to be copied
-    if limit is not None and any(width < min(THINNEST, most) for width, most in zip(widths, whole, strict=True)):
+    thin = any(width < min(THINNEST, most) for width, most in zip(widths, whole, strict=True))
+    if limit is not None and (thin or sum(widths) + 2 * (len(widths) - 1) > limit):
         print("\n".join(line for row in cells[1:] for line in _stack_row(columns, row, limit)))
         return
     print("\n".join(line for row in cells for line in _fold_row(row, widths)))

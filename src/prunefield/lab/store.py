@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prunefield.core.errors import UsageError, unknown
-from prunefield.core.files import cannot, default_store, make_folder, write_whole
+from prunefield.core.files import cannot, default_store, make_folder, store_option, write_whole
 from prunefield.core.settings import flatten_settings
 from prunefield.lab.folder import RunFolder
 from prunefield.lab.json_files import encode_table, read_table
@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # a list of runs needs no torch
     from prunefield.runs import Run
 
 FORMAT = 1
+FEW = 3  # names of runs that an error lists: they are long
 
 
 class Store:
@@ -110,7 +111,7 @@ class Store:
 
     def match(self, name: str) -> RunFolder:
         """The run with this name, or the only one whose name or hash begins like this."""
-        return self[match_name("run", name, self.names())]
+        return self[match_name("run", name, self.names(), f"prunefield runs list{store_option(self.root)}")]
 
     def frame(self, kind: str | None = None, *, records: bool = False) -> "DataFrame":
         """One row for each finished run, or for each of its `records`: name, settings with dotted keys, values.
@@ -140,8 +141,11 @@ class Store:
         return f"<p><b>Store: {escape(str(self.root))}</b></p><table>{head}{rows}</table>"
 
 
-def match_name(what: str, name: str, names: Sequence[str]) -> str:
-    """The one of `names` that is `name`, or the only one that begins, or whose hash begins, like this."""
+def match_name(what: str, name: str, names: Sequence[str], see: str = "") -> str:
+    """The one of `names` that is `name`, or the only one that begins, or whose hash begins, like this.
+
+    `see` is a command that lists them.
+    """
     if not name:
         raise UsageError("the name of a run cannot be empty; `prunefield runs list` shows them all")
     found = [other for other in names if other == name] or [
@@ -151,7 +155,7 @@ def match_name(what: str, name: str, names: Sequence[str]) -> str:
         few = f"{', '.join(found[:3])}{' …' * (len(found) > 3)}"
         raise UsageError(f"{name!r} is the beginning of {len(found)} run names; give more characters: {few}")
     if not found:
-        raise unknown(what, name, names)
+        raise unknown(what, name, names, see, few=FEW)
     return found[0]
 
 

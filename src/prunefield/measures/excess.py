@@ -34,12 +34,23 @@ class Excess(NamedTuple):
 
     def describe(self) -> str:
         """The value in a sentence."""
-        text = f"excess kurtosis of an input: {self.value:.3f}, 95% interval {self.low:.3f} to {self.high:.3f}"
+        digits = count_digits(self.high - self.low)
+        value, low, high = (f"{number:.{digits}f}" for number in (self.value, self.low, self.high))
+        text = f"excess kurtosis of an input: {value}, 95% interval {low} to {high}"
         if not self.doubtful:
             return text
         power = 1 / self.tail
         fate = "the kurtosis may not exist" if power <= 4 else "the interval is too narrow"
         return f"{text}; tails fall as a power of about {power:.1f}, so {fate}"
+
+
+def count_digits(width: float, least: int = 3, most: int = 9) -> int:
+    """The digits after the point with which the ends of an interval of this width can be told apart.
+
+    >>> count_digits(0.07), count_digits(2.4e-4), count_digits(0.0)
+    (3, 5, 3)
+    """
+    return min(most, max(least, 1 - math.floor(math.log10(width)))) if width > 0 else least
 
 
 def estimate_excess(values: Tensor, *, confidence: float = 0.95) -> Excess:

@@ -1,7 +1,7 @@
 """What the terminal shows of claims: the ledger as a table, as blocks or as lines, and a summary of fifteen lines."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from prunefield.core.errors import show_line
@@ -16,9 +16,10 @@ WORDS = {
     "not reproduced": "fail",
     "not testable at this scale": "undecided",
 }
-TABLE = 120  # columns from which on the ledger is a table
+TABLE = 160  # columns from which on the ledger is a table; in fewer, its cells would break formulas
 SUMMARY = 64  # columns that the summary takes; in fewer, its table is closer or a block for each paper
 SHOWN = 3  # findings of the summary
+CASE = 24  # characters in parentheses at the end of a claim that are kept when it is shortened
 
 
 def show_ledger(claims: Claims) -> None:
@@ -109,25 +110,51 @@ def show_summary(claims: Claims) -> None:
 
 
 def choose_highlights(claims: Claims, most: int = SHOWN) -> list[Mapping[str, Any]]:
-    """Of the claims that their items highlight the decided ones, one of each paper before a second one of any.
+    """Of the claims that their items highlight the decided ones, one of each paper before a second one of any, and one
+    of each item of a paper before a second one of any.
 
     Within a paper those that contradict it come first.
     """
     marked = [claim for claim in claims if claim.get("highlight") and claim["status"] in COLOURS]
-    rank: Counter[str] = Counter()
-    order: dict[int, int] = {}
-    for place in sorted(range(len(marked)), key=lambda place: marked[place]["status"] == "reproduced"):
-        rank[_paper_of(marked[place])] += 1
-        order[place] = rank[_paper_of(marked[place])]
+    places = sorted(range(len(marked)), key=lambda place: marked[place]["status"] == "reproduced")
+    again = _count_before(marked[place]["item"] for place in places)
+    places = [place for _, place in sorted(zip(again, places, strict=True), key=lambda pair: pair[0])]
+    order = dict(zip(places, _count_before(_paper_of(marked[place]) for place in places), strict=True))
     chosen = sorted(order, key=lambda place: (order[place], place))[:most]
     return [marked[place] for place in sorted(chosen)]
+
+
+def _count_before(names: Iterable[str]) -> list[int]:
+    """How often each of the names was there before.
+
+    >>> _count_before(["a", "b", "a"])
+    [0, 0, 1]
+    """
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        found.append(seen[name])
+        seen[name] += 1
+    return found
 
 
 def _describe_highlight(claim: Mapping[str, Any]) -> Iterator[str]:
     """Two lines: the claim, and the verdict with what was observed."""
     width = find_width() or 10**6
-    yield shorten(f"  {claim['item']}: {show_line(claim['text'])}", width)
+    yield _shorten_before_case(f"  {claim['item']}: {show_line(claim['text'])}", width)
     yield shorten(f"    {claim['status']}: {show_line(claim['observed'])}", width)
+
+
+def _shorten_before_case(text: str, most: int) -> str:
+    """A shortened text that still ends with its case, which may be all that tells two claims of an item apart.
+
+    >>> _shorten_before_case("Masks become local (leaves)", 22)
+    'Masks become… (leaves)'
+    """
+    _, space, case = text.rpartition(" (")
+    if len(text) <= most or not (space and case.endswith(")") and len(case) <= CASE):
+        return shorten(text, most)
+    return f"{shorten(text, most - len(case) - 2)}{space}{case}"
 
 
 def _paper_of(claim: Mapping[str, Any]) -> str:

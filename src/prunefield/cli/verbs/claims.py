@@ -9,7 +9,7 @@ from shlex import quote
 
 from prunefield.cli.options import add_items, add_store, print_json
 from prunefield.core.errors import list_names
-from prunefield.core.terminal import show_warning
+from prunefield.core.terminal import find_width, show_warning, wrap_lines
 
 EXAMPLES = {
     "prunefield claims": "every claim, checked on the results in the store",
@@ -59,4 +59,5 @@ def _show_absent(names: Sequence[str], args: Namespace) -> None:
         what = f"{name} is" if name else f"{len(names)} items ({list_names(names, FEW)}) are"
         asked = "".join(f" {item}" for item in ([name] if name else args.items))
         command = f"prunefield reproduce{asked}{scale} --store {quote(str(args.store))}"
-        print(f"{what} not published{at}" if args.published else f"{what} not in the store{at}; run: {command}")
+        line = f"{what} not published{at}" if args.published else f"{what} not in the store{at}; run: {command}"
+        print("\n".join(wrap_lines(line, find_width() or 10**6, rest="  ")))

@@ -11,7 +11,7 @@ from importlib import import_module
 
 from prunefield.cli.options import make_parser
 from prunefield.core.errors import unknown
-from prunefield.core.names import FAMILIES, list_presets, modules, read_summary
+from prunefield.core.names import FAMILIES, list_based_on, list_presets, modules, read_summary
 
 EXAMPLES = {
     'eval "$(prunefield completion bash)"': "in ~/.bashrc",
@@ -70,9 +70,11 @@ def _list_positional(parser: ArgumentParser) -> list[str]:
     return [word for action in parser._actions if not action.option_strings for word in list_words(action)]
 
 
-def _list_named(verb: str) -> tuple[list[str], list[str]]:
-    """The actions of a verb that names come after, and these names."""
-    return (["get", "verify", "draw"], _list_families()["data"]) if verb == "data" else ([], [])
+def _list_named(verb: str) -> list[tuple[list[str], list[str]]]:
+    """The actions of a verb that names come after, with these names."""
+    if verb != "data":
+        return []
+    return [(["get", "verify"], list_based_on("tasks", "Published")), (["draw"], _list_families()["data"])]
 
 
 def _list_names(parser: ArgumentParser) -> list[str]:
@@ -86,8 +88,8 @@ def _write_cases(parsers: Mapping[str, ArgumentParser]) -> str:
         lines.append(
             f"      {verb}) names='{' '.join(_list_positional(parser) + _list_names(parser))}'; case $before in"
         )
-        actions, names = _list_named(verb)
-        lines += [f"        {'|'.join(actions)}) names='{' '.join(names)}';;"] if actions else []
+        for actions, names in _list_named(verb):
+            lines.append(f"        {'|'.join(actions)}) names='{' '.join(names)}';;")
         for action in _list_options(parser):
             if action.nargs != 0:
                 names = "|".join(action.option_strings)
@@ -133,12 +135,8 @@ def write_fish(parsers: Mapping[str, ArgumentParser]) -> str:
         when = f"complete -c prunefield -n '__fish_seen_subcommand_from {verb}'"
         if words := _list_positional(parser):
             lines.append(f"{when} -a '{' '.join(words)}'")
-        actions, words = _list_named(verb)
-        lines += (
-            [f"{when[:-1]}; and __fish_seen_subcommand_from {' '.join(actions)}' -f -a '{' '.join(words)}'"]
-            if actions
-            else []
-        )
+        for actions, words in _list_named(verb):
+            lines.append(f"{when[:-1]}; and __fish_seen_subcommand_from {' '.join(actions)}' -f -a '{' '.join(words)}'")
         for action in _list_options(parser):
             names = " ".join(
                 f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in action.option_strings

@@ -1,7 +1,7 @@
 """List, tabulate, show, verify, remove, pack, unpack or merge the runs of a store.
 
 A name may be abbreviated to any unique prefix of it or of its hash. `runs table` has one row per finished run: its
-settings, and the values of its last record.
+settings, and the values of its last record; in a narrow terminal a row is a block of lines without what is nan or None.
 
 `runs pack` writes finished runs and those that they need to one file with checksums, `runs unpack FILE` takes them into
 a store, and `runs merge STORE …` takes in the runs of other stores, which are only read. Runs with equal settings must
@@ -136,7 +136,7 @@ def _row(folder: "RunFolder") -> dict[str, Any]:
 def print_table(args: Namespace, folders: "list[RunFolder]") -> int:
     """Settings and values of finished runs, as a table, CSV or JSON."""
     from prunefield.core.files import write_whole
-    from prunefield.core.terminal import show_table
+    from prunefield.core.terminal import find_width, show_table
     from prunefield.lab.store import tabulate_runs
 
     if args.json and args.csv == "-":
@@ -156,7 +156,9 @@ def print_table(args: Namespace, folders: "list[RunFolder]") -> int:
         sys.stdout.write(found.to_csv(index=False))
     elif args.csv is None and args.parquet is None:
         varies = [key for key in found if key == "run" or found[key].map(str).nunique() > 1]
-        show_table(varies, found[varies].astype(object).to_numpy().tolist())
+        cells = found[varies].astype(object)
+        shown = cells if find_width() is None else cells.where(cells.notna(), "–")  # a folded row leaves it out
+        show_table(varies, shown.to_numpy().tolist())
     return 0
 
 

@@ -5,7 +5,7 @@ const MARGIN = { left: 58, right: 14, top: 12, bottom: 40 };
 
 /**
  * A chart. `series` are { name, points: [[x, y], …], hue, dash, dots, bars, choose }, `dash` being true or "dotted"; `x` and `y` are
- * { label, log, whole, from, to, ticks, show }; `marks` are vertical lines { x }; `words` stand below it. Points without a
+ * { label, log, whole, from, to, pad, ticks, show }, `pad` being a share of the axis that stays free at either end; `marks` are vertical lines { x }; `words` stand below it. Points without a
  * number, or beyond `to`, are left out.
  */
 function drawChart({ title, series, x, y, marks = [], words = null, width: wanted = 340, height = 240 }) {
@@ -43,6 +43,8 @@ function makeScale(values, axis, start, end) {
   let low = turn(axis.from ?? Math.min(...values));
   let high = turn(axis.to ?? Math.max(...values));
   if (high - low < 1e-12) [low, high] = [low - 0.5, high + 0.5];
+  const room = (axis.pad ?? 0) * (high - low);
+  [low, high] = [low - room, high + room];
   const scale = (value) => start + ((turn(value) - low) / (high - low)) * (end - start);
   scale.ticks = axis.ticks ?? (axis.log ? listPowers(low, high) : listSteps(low, high)).filter((tick) => !axis.whole || Number.isInteger(tick));
   const isPlain = !axis.log || scale.ticks.every((tick) => tick >= 0.01 && tick < 1e4);

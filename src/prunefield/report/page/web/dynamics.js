@@ -10,6 +10,7 @@ function showDynamics(query) {
   ];
   if (!entries.length) return [...head, missingRuns("neuron", finished, problems, "lufkin2024/fig3")];
   const now = { run: null, init: query.init, time: null };
+  let isChosen = query.init !== undefined; // or else the first initialisation whose peaks agree is shown
   const controls = el("div", { class: "controls" });
   const stage = el("div", { class: "maps", "aria-busy": "true" });
   const why = el("p", { class: "notice", hidden: true }, WHY_PEAKS_DIFFER);
@@ -27,17 +28,17 @@ function showDynamics(query) {
     data = found;
     data.times = data.sources[0].times.length > 2 ? data.sources[0].times : data.sources.reduce((best, one) => (one.times.length > best.times.length ? one : best)).times;
     now.time = data.times.length - 1;
-    now.init = readWhole(now.init, countStarts(data) - 1, 0);
+    now.init = readWhole(isChosen ? now.init : undefined, countStarts(data) - 1, findAgreeing(entry()));
     player.setRange(data.times.length - 1, now.time);
     const also = before && { key: moved, words: sayChanges(before.settings, entry().settings, moved) };
     replaceContent(controls, ...makeSweep(entries, entry(), also, load),
-      labelled("Initialisation", makeSelect(Array.from({ length: countStarts(data) }, (_, init) => [String(init), String(init)]), String(now.init), (init) => { now.init = Number(init); update(); })));
+      labelled("Initialisation", makeSelect(Array.from({ length: countStarts(data) }, (_, init) => [String(init), String(init)]), String(now.init), (init) => { isChosen = true; now.init = Number(init); update(); })));
     phase.replaceChildren(drawPhase(entries, now.run));
     update();
   }
   function update() {
     const time = data.times[now.time];
-    changeQuery({ run: now.run, init: now.init || "" });
+    changeQuery({ run: now.run, init: now.init === findAgreeing(entry()) ? "" : now.init });
     player.say(`time ${showNumber(time)} of ${showNumber(data.times[data.times.length - 1])} (steps × learning rate)`);
     stage.replaceChildren(...data.sources.map((source) => showSource(data, source, now.init, time)));
     stage.removeAttribute("aria-busy");
@@ -54,9 +55,14 @@ function showDynamics(query) {
   return Object.assign(view, { leave: () => { reader.stop(); player.stop(); window.removeEventListener("themechange", redraw); } });
 }
 
+/** The initialisation that is shown first: one whose simulated and integrated peaks agree, if there is one. */
+function findAgreeing({ agree }) {
+  return Math.max(0, agree.indexOf(true));
+}
+
 /** The entry with most to see: simulated, beside a flow that ends at the same site, with many records. */
 function richest(entries) {
-  const value = ({ ends, records, agree }) => (agree[0] ? 2000 : 0) + 1000 * (agree.filter(Boolean).length / Math.max(1, agree.length)) + (records > 8 ? 1000 : 0) + ("simulated" in ends ? 500 + ends.simulated : 0) + 100 * Object.keys(ends).length;
+  const value = ({ ends, records, agree }) => (agree.includes(true) ? 2000 : 0) + 1000 * (agree.filter(Boolean).length / Math.max(1, agree.length)) + (records > 8 ? 1000 : 0) + ("simulated" in ends ? 500 + ends.simulated : 0) + 100 * Object.keys(ends).length;
   return entries.reduce((best, one) => (value(one) > value(best) ? one : best));
 }
 
@@ -173,7 +179,7 @@ function drawPhase(entries, chosen) {
   const most = Math.max(...known.map(({ ends }) => Object.values(ends)[0]));
   const ticks = [1, 1.5, 3, 10, 30, 100, 300, 1000].filter((tick) => tick <= most); // those of which the text speaks
   const cut = known.some(({ excess }) => excess > 20) ? " (at 20: 20 or more)" : "";
-  const figure = drawChart({ title: `IPR × N at the end against excess kurtosis${cut}`, series, x: { label: "excess kurtosis of a site" }, y: { label: "IPR × N", log: true, from: 1, ticks }, width: 760, height: 330 });
+  const figure = drawChart({ title: `IPR × N at the end against excess kurtosis${cut}`, series, x: { label: "excess kurtosis of a site", pad: 0.04 }, y: { label: "IPR × N", log: true, from: 1, pad: 0.06, ticks }, width: 760, height: 330 });
   figure.querySelector("svg").setAttribute("role", "group");
   figure.classList.add("wide");
   return figure;

@@ -18,8 +18,14 @@ function fill(node, attributes, children) {
     else if (value === true) node.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
   }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  const shown = children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
+  node.append(...(node.tagName === "CODE" ? shown : shown.map(showMinus)));
   return node;
+}
+
+/** A text whose negative numbers have the minus sign of a text; anything else as it is. */
+function showMinus(text) {
+  return typeof text === "string" ? text.replace(/(^|[\s([{,;:=<>≤≥±·×/|^])-(?=\.?\d)/g, "$1−").replace(/(\de)-(?=\d)/g, "$1−") : text;
 }
 
 let lastId = 0;
@@ -96,7 +102,7 @@ function offerFile(text, name, type, data) {
 
 /** A table; the first row is the head. Numbers are aligned to the right. */
 function showTable(caption, head, rows) {
-  const isNumber = head.map((_, place) => rows.every((row) => row[place] === "" || !Number.isNaN(Number(row[place]))));
+  const isNumber = head.map((_, place) => rows.every((row) => row[place] === "" || !Number.isNaN(Number(String(row[place]).replace(/−/g, "-")))));
   const cell = (tag, attributes) => (value, place) =>
     el(tag, { ...attributes, class: isNumber[place] && rows.length ? "number" : null }, String(value ?? "–"));
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, el("table", {},

@@ -5,10 +5,10 @@ const ROWS = 100; // of a table that are shown at first
 /** The figure with its caption and files; an image, unpacked when it comes near the screen. */
 function showFigure(item) {
   const image = el("img", { alt: "", decoding: "async" });
-  const caption = el("figcaption", {});
+  const caption = el("figcaption", { class: "hidden" }); // it stands in the image, too
   const files = el("p", { class: "files" });
   const sheet = el("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": `Figure of ${item.name}` }, image);
-  const figure = el("figure", { class: "drawing", "aria-busy": "true" }, sheet, caption, files);
+  const figure = el("figure", { class: "drawing", "aria-busy": "true" }, sheet, hintScroll(sheet), caption, files);
   whenNear(figure, async () => {
     const data = await readIsland(`item/${item.name}`);
     [image.width, image.height] = data.size;
@@ -31,6 +31,20 @@ async function offerFiles(item, data) {
       : el("span", { class: "soft" }, `PDF: items/${item.name}-${item.scale}.pdf in the store`),
     table,
   ];
+}
+
+/** What says that an element scrolls sideways, as long as there is more to its right; the element fades there. */
+function hintScroll(node) {
+  const hint = el("p", { class: "hint small soft", "aria-hidden": "true", hidden: true }, "scroll sideways →");
+  function update() {
+    const isWider = node.scrollWidth > node.clientWidth + 1;
+    node.classList.toggle("more", isWider && node.scrollLeft + node.clientWidth < node.scrollWidth - 2);
+    hint.hidden = !isWider;
+  }
+  node.addEventListener("scroll", update, { passive: true });
+  const observer = new ResizeObserver(update);
+  for (const watched of [node, ...node.children]) observer.observe(watched);
+  return hint;
 }
 
 /** Calls once, when the element comes near the screen or the page is printed. */

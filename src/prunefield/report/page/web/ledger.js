@@ -93,7 +93,7 @@ function showGroup({ item, claims }, isOpen) {
   const counts = countVerdicts(claims);
   const shown = claims.map((claim) => showClaim(item, claim, item.claims.indexOf(claim), { figure: true }));
   const group = el("details", { class: "group", "data-item": item.name },
-    el("summary", {}, el("h2", {}, item.title), el("code", { class: "soft" }, item.name), showMarks(counts), showBar(counts)),
+    el("summary", {}, el("h2", {}, showShortName(item), item.title), el("code", { class: "soft" }, item.name), showMarks(counts), showBar(counts)),
     el("p", { class: "soft small" }, `${item.scale} scale · `, el("a", { href: makeAddress("item", item.name) }, "the figure and all about it")),
     el("div", { class: "claims" }, shown));
   group.open = isOpen || shown.some(({ open }) => open);

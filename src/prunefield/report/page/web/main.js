@@ -15,10 +15,10 @@ async function start() {
 
 function buildSidebar() {
   const search = el("input", { type: "search", id: "search", placeholder: "width, kurtosis, Theorem …", autocomplete: "off", input: () => searchFor(search.value) });
-  const toggle = el("button", { type: "button", class: "quiet menu", "aria-expanded": "false", "aria-controls": "places", click: () => openMenu(!side.classList.contains("open")) }, "Menu");
+  const toggle = el("button", { type: "button", class: "quiet menu", "aria-expanded": "false", "aria-controls": "places", click: () => openMenu(!side.classList.contains("unfolded")) }, "Menu");
   const side = document.getElementById("side");
   function openMenu(isOpen) {
-    side.classList.toggle("open", isOpen);
+    side.classList.toggle("unfolded", isOpen); // "open" is a verdict and has its colour
     toggle.setAttribute("aria-expanded", String(isOpen));
   }
   side.addEventListener("click", (event) => event.target.closest("a") && openMenu(false));
@@ -46,7 +46,7 @@ function listPaper({ name, title }) {
     el("h2", {}, el("a", { href: makeAddress("claims", "", { paper: name }), "data-place": `claims/${name}`, title }, name), showMarks(countVerdicts(items.flatMap(({ claims }) => claims)))),
     el("p", { class: "soft small" }, title),
     el("ul", {}, items.map((item) => el("li", {}, el("a", { href: makeAddress("item", item.name), "data-place": `item/${item.name}` },
-      el("span", { class: "name" }, item.title), showMarks(countVerdicts(item.claims)))))));
+      el("span", { class: "entry" }, showShortName(item), el("span", { class: "name" }, item.title)), showMarks(countVerdicts(item.claims)))))));
 }
 
 function searchFor(text) {

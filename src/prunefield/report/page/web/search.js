@@ -9,7 +9,7 @@ const PLACE = new RegExp(`\\b${KIND}(?:s(?=[.\\s]))?\\.?\\s*(${NUMBER}(?:${NEXT}
 /** The places that a text names, as "fi4" for Figure 4, and its other words. */
 function readWords(text) {
   const places = new Set();
-  const rest = text.toLowerCase().replace(PLACE, (_, kind, numbers) => {
+  const rest = text.toLowerCase().replace(/−/g, "-").replace(PLACE, (_, kind, numbers) => {
     for (const [, number, panels] of fillRanges(numbers.replace(/\([^()]*\)/g, "")).matchAll(/\b([a-z]?\.?\d+(?:\.\d+)*)([a-z]*)/g)) {
       for (const panel of ["", ...panels]) places.add(`${kind.slice(0, 2)}${number}${panel}`);
     }
@@ -26,8 +26,15 @@ function fillRanges(numbers) {
 
 /** Whether a claim has all words and places of a search. */
 function hasWords(item, claim, { places, words }) {
-  const text = [item.name, item.title, claim.text, claim.where, claim.expected, claim.observed, claim.note, claim.status].join(" \n").toLowerCase();
+  const text = [item.name, item.title, claim.text, claim.where, claim.expected, claim.observed, claim.note, claim.status].join(" \n").toLowerCase().replace(/−/g, "-");
   return words.every((word) => text.includes(word)) && hasAll(readWords(text).places, places);
+}
+
+/** The name of an item without its paper, such as fig4, softly; nothing if the title begins with it, as "Theorem 4.4: …" does. */
+function showShortName({ name, title }) {
+  const short = name.slice(name.indexOf("/") + 1);
+  const isSaid = title.toLowerCase().replace(/\s/g, "").startsWith(short.toLowerCase());
+  return isSaid ? null : el("span", { class: "short" }, short, " ");
 }
 
 function hasAll(set, values) {

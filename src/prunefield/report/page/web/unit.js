@@ -17,9 +17,9 @@ function showUnit(data, now, place, choose) {
     el("div", { class: "panels" },
       panel("Mask", now.layer ? "inputs are hidden units in their order" : "summed over channels", showField(mask, rows, columns, palettes.size, `Mask of unit ${now.unit}`)),
       panel("Kept weights at the rewind point", "blue is negative, orange positive", showField(weights, rows, columns, (value) => palettes.signed(value / largest), `Weights of unit ${now.unit}`)),
+      now.layer ? null : showGabor(data, now, palettes),
       now.layer ? null : showPairs(data, now, place, palettes),
       now.layer ? null : showBefore(data, now, place),
-      now.layer ? null : showGabor(data, now, palettes),
       showFates(layer, now, place, inputs, data.rounds)),
   ];
 }
@@ -69,12 +69,10 @@ function showPairs(data, now, place, palettes) {
   const rest = pairs.map((value, entry) => value - fit[entry]);
   const line = (values) => Array.from({ length: wide }, (_, x) => [x - middle[1], values[middle[0] * wide + x]]).filter(([x]) => x !== 0);
   const hasFit = Number.isFinite(size);
-  return [
-    panel("Pairs S(d)", "at each distance; fit; residual", el("div", { class: "triple" }, showField(pairs, tall, wide, palettes.size, "S(d), the number of pairs at each distance"),
-      showField(hasFit ? fit : pairs.map(() => 0), tall, wide, palettes.size, "The fitted Gaussian"), showField(hasFit ? rest : pairs.map(() => 0), tall, wide, palettes.signed, "The residual of the fit")),
-      el("p", { class: "small" }, hasFit ? `σx = ${showNumber(across)}, σy = ${showNumber(down)} pixels; mean squared residual ${showNumber(misfit, 2)}` : "no fit: fewer than two kept inputs in a channel")),
-    drawChart({ title: "S(d) along x", series: [{ name: "S(d)", points: line(pairs), hue: "--one" }, { name: "Gaussian fit", points: hasFit ? line(fit) : [], hue: "--two", dash: true }], x: { label: "distance along x (pixels)" }, y: { label: "S(d) / max S", from: 0 } }),
-  ];
+  const chart = drawChart({ title: "along x", series: [{ name: "S(d)", points: line(pairs), hue: "--one" }, { name: "Gaussian fit", points: hasFit ? line(fit) : [], hue: "--two", dash: true }], x: { label: "distance along x (pixels)" }, y: { label: "S(d) / max S", from: 0 } });
+  return panel("Pairs S(d)", "at each distance; fit; residual", el("div", { class: "triple" }, showField(pairs, tall, wide, palettes.size, "S(d), the number of pairs at each distance"),
+    showField(hasFit ? fit : pairs.map(() => 0), tall, wide, palettes.size, "The fitted Gaussian"), showField(hasFit ? rest : pairs.map(() => 0), tall, wide, palettes.signed, "The residual of the fit")),
+    el("p", { class: "small" }, hasFit ? `σx = ${showNumber(across)}, σy = ${showNumber(down)} pixels; mean squared residual ${showNumber(misfit, 2)}` : "no fit: fewer than two kept inputs in a channel"), chart);
 }
 
 /** The histogram of pre-activations with its kurtosis. */
