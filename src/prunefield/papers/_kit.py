@@ -12,12 +12,12 @@ from prunefield.core.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PALETTE, P
 from prunefield.runs import Result, Run
 
 __all__ = [
-    "BLACK", "BLUE", "GREEN", "GREY", "ORANGE", "PALETTE", "PURPLE", "SEQUENCE", "SKY", "VERMILION",
+    "BLACK", "BLUE", "GREEN", "GREY", "NOT_SHIPPED", "ORANGE", "PALETTE", "PURPLE", "SEQUENCE", "SKY", "VERMILION",
     "Frame", "Row", "explain_no_tensors", "gather", "has_tensors", "numbers", "replace_rows", "rows",
 ]  # fmt: skip
 R = TypeVar("R", bound=Run)
 Row = dict[str, Any]
-NOT_SHIPPED = "not among the published values"  # instead of a panel that shows tensors
+NOT_SHIPPED = "not among the published values"  # instead of panels that show tensors
 Frame = Any  # a DataFrame: pandas' own types cannot follow a selection of a selection
 
 
@@ -33,10 +33,12 @@ def has_tensors(result: Result) -> bool:
     return any(record.tensors for record in result.records)
 
 
-def explain_no_tensors(axes: Axes, what: str) -> None:
-    """Leaves a panel empty, with a line that says why."""
-    axes.set_title(what)
-    words = axes.text(0, 0.5, NOT_SHIPPED, color=GREY, va="center", transform=axes.transAxes)
+def explain_no_tensors(axes: Axes, what: str, *, in_one_line: bool = False) -> None:
+    """Leaves a panel empty, with a line that says why; in one line also what it would have been."""
+    if not in_one_line:
+        axes.set_title(what)
+    line = f"{what}: {NOT_SHIPPED}" if in_one_line else NOT_SHIPPED
+    words = axes.text(0, 0.5, line, color=GREY, va="center", transform=axes.transAxes)
     words.set_in_layout(False)  # it does not decide how wide the panels are
     axes.set_axis_off()
 

@@ -16,6 +16,9 @@ NAMES, PRINTED, OURS = 2.25, 0.58, 1.1  # inches of a table: names of its column
 LINE, HEAD = 0.2, 4.6  # inches of a line; lines before the first column
 CELL = ["data", "net", "density"]
 KINDS = 4  # entries of the legend beside one for each cell
+BELOW, SPREAD = 0.2, 0.3  # of a line: printed differences from its middle, ours as far above it; all of its cells
+TICKS = (0, 1, 2, 5, 10, 20, 50)
+ABSENT: dict[str, Any] = {"color": GREY, "fontsize": "small", "va": "center"}
 KEPT = "% kept"  # ends the name of a toy whose density stands for a printed one
 
 
@@ -23,13 +26,19 @@ def draw_differences(axes: Axes, names: Sequence[str], printed: Iterable[Any], o
     """For each comparison the printed differences as crosses, ours above them: each seed, their mean, its interval."""
     cells: dict[str, str] = {}
     for place, (gaps, found) in enumerate(zip(printed, ours, strict=True)):
-        axes.plot(gaps, [place + 0.25] * len(gaps), "x", color=GREY, label=None if place else "printed, each cell")
+        axes.plot(gaps, [place + BELOW] * len(gaps), "x", color=GREY, label=None if place else "printed, each cell")
         groups = list(found.groupby(CELL)["gap"])
+        for values, height, words in ((gaps, place + BELOW, "not in the paper"), (groups, place - BELOW, "not run")):
+            if not len(values):
+                axes.text(0.01, height, words, **ABSENT, transform=axes.get_yaxis_transform())
+        if place:
+            axes.axhline(place - 0.5, color=GREY, linewidth=0.4, alpha=0.6)
         for index, (cell, values) in enumerate(groups):
             name = name_cell(*cell)
             label = None if name in cells else name
             colour = cells.setdefault(name, PALETTE[len(cells) % len(PALETTE)])
-            height, mean = place - 0.3 + 0.4 * index / len(groups), estimate_mean(list(values))
+            height = place - BELOW + SPREAD * ((index + 0.5) / len(groups) - 0.5)
+            mean = estimate_mean(list(values))
             axes.plot(values, [height] * len(values), "o", color=colour, fillstyle="none", markersize=3, alpha=0.7)
             axes.plot(mean.mean, height, "o", color=colour, markersize=6, label=label)
             if len(values) >= ENOUGH:
@@ -38,9 +47,13 @@ def draw_differences(axes: Axes, names: Sequence[str], printed: Iterable[Any], o
     axes.plot([], [], color=BLACK, linewidth=1, label=f"95% interval, from {ENOUGH} seeds on")
     axes.axvspan(-MARGIN, MARGIN, color=GREY, alpha=0.15, linewidth=0, label=f"±{MARGIN:g} points: no effect")
     axes.axvline(0, color=BLACK, linewidth=0.8)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.55)
-    axes.set(xscale="symlog", xlabel="difference of accuracies (points)")
+    axes.set_yticks(range(len(names)), names, va="center")  # upper lines are level with ours, lower ones with printed
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set(xscale="symlog", xlabel="difference of accuracies (points); logarithmic beyond ±2")
+    low, high = axes.get_xlim()
+    ticks = [tick for size in TICKS for tick in sorted({-size, size}) if low <= tick <= high]
+    axes.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
 
 
 def name_cell(data: str, net: str, density: float) -> str:

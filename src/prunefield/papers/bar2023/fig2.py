@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
+from prunefield.core.figures import fill_with_legend
 from prunefield.networks.lenet import Lenet
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, rows
-from prunefield.papers._kit import PALETTE, explain_no_tensors, has_tensors
+from prunefield.papers._kit import NOT_SHIPPED, PALETTE, has_tensors
 from prunefield.runs import Result, Run
 from prunefield.runs.shuffles import Shuffles
 from prunefield.runs.tickets import Tickets
@@ -141,7 +142,8 @@ class Fig2(Item):
                 right.hist(norms, color=colour, bins=60, weights=[1 / len(norms)] * len(norms), alpha=0.5)
                 right.axvline(record["norm"], color=colour)
         left.set(xlabel="remaining weights (%)", ylabel="norm of kept initial weights")
-        right.set(xlabel="norm of kept initial weights,\nlast level (line: ticket)", ylabel="share of shuffled masks")
         if not has_tensors(results[run]):
-            explain_no_tensors(right, "norms of all shuffled masks")
+            fill_with_legend(right, [left], f"norms of all shuffled masks:\n{NOT_SHIPPED}\n")
+            return
+        right.set(xlabel="norm of kept initial weights,\nlast level (line: ticket)", ylabel="share of shuffled masks")
         figure.legend(loc="outside upper center", ncols=max(1, len(records)))

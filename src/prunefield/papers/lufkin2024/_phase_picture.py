@@ -21,6 +21,12 @@ SHOWN = (("nlgp", -1.9), ("nlgp", -1.0), ("nlgp", -0.4), ("kur", 0.4), ("kur", 2
 NAMES = {"nlgp": "NLGP", "kur": "Kur"}
 MARKS = {"nlgp": "o", "kur": "^"}
 SCALE = LogNorm(0.02, 1)  # of the width as a share of the sites, for the colours
+MIDDLE = colormaps[SEQUENCE](0.5)  # of a marker in the legend
+OUTLINE: dict[str, Any] = {  # of a marker, white on the map and black on paper
+    "edgecolor": "white",
+    "linewidth": 1.5,
+    "path_effects": [withStroke(linewidth=3, foreground=BLACK)],
+}
 
 
 def draw_diagram(
@@ -37,16 +43,19 @@ def draw_diagram(
         axes.plot(edge["excess"], edge["ratio"], line, color=BLACK, linewidth=2, label=label)
     for laws, mark in MARKS.items():
         points = rows(table, source="simulated", laws=laws)
-        look: dict[str, Any] = {"marker": mark, "s": 90, "edgecolor": "white", "linewidth": 1.5, "zorder": 3}
+        look: dict[str, Any] = {"marker": mark, "s": 90, "zorder": 3, **OUTLINE}
         axes.scatter(points["excess"], points["ratio"], c=1 / points["ipr_n"], cmap=SEQUENCE, norm=SCALE, **look)
-        axes.scatter([], [], **(look | {"edgecolor": GREY}), color=GREY, label=f"simulated neurons, {NAMES[laws]}")
+        axes.scatter([], [], **look, color=MIDDLE, label=f"simulated neurons, {NAMES[laws]}")
     _mark_images(axes, rows(table, source="images"), SCALE)
     axes.axvline(0, color="white", linewidth=1, linestyle=":")
     axes.set(yscale="log", xlabel="excess kurtosis of a pixel (below 0: NLGP, above: Kur)", ylabel="ratio ξ₁/ξ₀")
     axes.set_ylim(0.97, table["ratio"].max() * 1.03)
     axes.set_yticks((1, 1.25, 1.5, 2, 3, 5, 8), ("1", "1.25", "1.5", "2", "3", "5", "8"))
     axes.minorticks_off()
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    axes.scatter([], [], marker="*", s=320, **OUTLINE, color=MIDDLE, label="data set (the answer of predict)")
+    # The simulated width is in the colour of the marker, and the width by Eq. 5 is around it.
+    title = "colour of a marker: the simulated width, of a data set the predicted one; bar: interval of the kurtosis"
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3, title=title)
     bar = top.colorbar(
         ScalarMappable(SCALE, SEQUENCE), ax=axes, label="width of the field, 1/IPR, as a share of all sites"
     )
@@ -81,8 +90,9 @@ def _mark_images(axes: Axes, images: Frame, scale: Normalize) -> None:
         side = -1 if number % 2 and row["excess"] > -0.5 else 1  # of the star, so that names do not meet
         colour = colormaps[SEQUENCE](scale(1 / row["ipr_n"]))
         errors = [[row["excess"] - row["low"]], [row["high"] - row["excess"]]]
-        axes.errorbar(row["excess"], row["ratio"], xerr=errors, color="white", capsize=3, zorder=4)
-        axes.scatter(row["excess"], row["ratio"], marker="*", s=320, color=[colour], edgecolor="white", zorder=5)
+        for line, width in ((BLACK, 3.5), ("white", 1.5)):
+            axes.errorbar(row["excess"], row["ratio"], xerr=errors, color=line, linewidth=width, zorder=4)
+        axes.scatter(row["excess"], row["ratio"], marker="*", s=320, color=[colour], zorder=5, **OUTLINE)
         text = f"{row['name']} ({row['answer']})"
         place = {"xytext": (10 * side, -4), "textcoords": "offset points", "ha": "left" if side > 0 else "right"}
         look: dict[str, Any] = {"fontweight": "bold", "fontsize": "small", "color": "white", "zorder": 6}

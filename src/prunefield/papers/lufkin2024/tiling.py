@@ -14,7 +14,7 @@ from torch.nn import functional
 from prunefield.core.figures import letter_panels
 from prunefield.measures.localisation import compute_ipr, locate_peak, measure_ring_distance
 from prunefield.papers import Frame, Item, Scale, Verdict, claim, gather, judge, numbers, replace_rows, rows
-from prunefield.papers._kit import BLUE, GREY, PALETTE, VERMILION
+from prunefield.papers._kit import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from prunefield.papers.lufkin2024._fields import list_fields
 from prunefield.runs import Result, Run
 from prunefield.runs.committee import Committee
@@ -25,6 +25,7 @@ SITES = 40
 UNITS = (2, 4)  # of a committee
 TOGETHER, FLOW, ALONE = "simulated", "flow", "each alone"
 COLOURS = {TOGETHER: BLUE, FLOW: VERMILION, ALONE: GREY}
+OF_UNITS = (BLACK, GREEN, PURPLE, ORANGE)  # others than those
 # For each scale: networks, examples of a batch, rate and steps for each unit.
 SIZES: dict[Scale, tuple[int, int, float, int]] = {
     "smoke": (4, 10, 0.2, 200),
@@ -194,8 +195,9 @@ class Tiling(Item):
             runs = [run for run in results if isinstance(run, Committee | CommitteeFlow) and run.hidden == units]
             titles = (f"simulated, K = {units}", "flow with pairs", "each alone, Eq. 5")
             for axes, run, title in zip(row, runs, titles, strict=False):
-                for field, colour in zip(results[run].records[-1].tensors["weights"][0], PALETTE, strict=False):
-                    axes.plot(field, color=colour)
+                fields = results[run].records[-1].tensors["weights"][0]
+                for unit, (field, colour) in enumerate(zip(fields, OF_UNITS, strict=False), start=1):
+                    axes.plot(field, color=colour, label=f"unit {unit}")
                 axes.set_title(title)
                 axes.axhline(0, color=GREY, linewidth=0.5)
             for (source, colour), mark in zip(COLOURS.items(), ("o", "+", "x"), strict=True):
@@ -207,5 +209,10 @@ class Tiling(Item):
             row[0].set_ylabel("weight")
         for axes in grid[-1]:
             axes.set_xlabel("mean cosine of two units" if axes is grid[-1, -1] else "site i")
-        figure.legend(*grid[0, -1].get_legend_handles_labels(), loc="outside upper right", ncols=4)
+        units, sources = (axes.get_legend_handles_labels() for axes in grid[-1, [0, -1]])
+        # A legend is filled column by column: units are above, and what the points are below.
+        handles, labels = (
+            [entry for pair in zip(*both, strict=True) for entry in pair] for both in zip(units, sources, strict=True)
+        )
+        figure.legend(handles, labels, loc="outside upper right", ncols=4)
         letter_panels(list(grid.flat))

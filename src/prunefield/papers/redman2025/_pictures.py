@@ -92,6 +92,23 @@ def draw_gaussian_kurtosis(axes: Axes, kurtosis: float) -> None:
     axes.text(1.01, kurtosis, words, color=GREY, size="small", va="center", transform=axes.get_yaxis_transform())
 
 
+def find_greedy(results: Mapping[Run, Result], data: str) -> dict[Greedy, Result]:
+    """Greedy pruning on a data set, of the first seed that has it."""
+    found = [run for run in results if isinstance(run, Greedy) and data_of(run.of.task) == data]
+    return {run: results[run] for run in found if run.of.seed == min(one.of.seed for one in found)}
+
+
+def draw_greedy_row(part: Any, places: Sequence[Any], found: Mapping[Greedy, Result]) -> list[Axes]:
+    """The last masks of each run in its place, or, if there are none at all, one line of words in the last place."""
+    if found and not any(map(has_tensors, found.values())):
+        explain_no_tensors(part.add_subplot(places[-1]), "last masks of greedy pruning", in_one_line=True)
+        return []
+    panels = [part.add_subplot(place) for place, _ in zip(places, found, strict=False)]
+    for axes, (run, result) in zip(panels, found.items(), strict=False):
+        draw_greedy_masks(axes, run, result)
+    return panels
+
+
 def draw_greedy_masks(axes: Axes, run: Greedy, result: Result) -> None:
     """The last masks of greedy pruning."""
     goal = GOALS[run.goal]
@@ -111,8 +128,9 @@ def draw_evidence(panels: Sequence[Axes], table: Frame) -> None:
     for method in methods:
         means = [curve(part, method, name).mean(axis=1) for name in ("kurtosis", "width")]
         both.plot(*means, "o-", color=COLOURS[method], markersize=3)
-    means = [curve(rows(table, inputs="clone"), "imp", name).mean(axis=1) for name in ("density", "width")]
-    width.plot(*means, "--", color=BLACK, label="IMP on the clone")
+    if not (clone := rows(table, inputs="clone")).empty:
+        means = [curve(clone, "imp", name).mean(axis=1) for name in ("density", "width")]
+        width.plot(*means, "--", color=BLACK, label="IMP on the clone")
     imp = rows(part, method="imp")
     for (name, label), colour in zip(READINGS.items(), PALETTE, strict=False):
         for by, mark in (("fate", "o-"), ("shuffled", "x:")):

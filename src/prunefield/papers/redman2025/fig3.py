@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from prunefield.core import seeds
-from prunefield.core.figures import add_legend
+from prunefield.core.figures import add_legend, fill_with_legend
 from prunefield.measures.pictures import show_fields
 from prunefield.papers import Frame, Scale, Verdict, gather, judge, rows
-from prunefield.papers._kit import BLACK, GREEN, PURPLE, VERMILION, Row, explain_no_tensors, has_tensors
+from prunefield.papers._kit import BLACK, GREEN, NOT_SHIPPED, PURPLE, VERMILION, Row, explain_no_tensors, has_tensors
 from prunefield.papers.redman2025._curves import (
     LOCAL,
     clone_as_data,
@@ -46,6 +46,7 @@ from prunefield.tasks import Task
 from prunefield.tasks.clone import Clone
 
 SHOWN = 60  # masks in a picture
+CURVES = 4.2  # inches: height of a drawing without pictures
 PAIR = "clone, net of the full clone"
 LINES = {  # inputs and method: how they are drawn
     ("data", "imp"): ("-", BLACK),
@@ -155,6 +156,10 @@ class Fig3(NetItem):
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
         names, curves = fit_height(figure, table), list[Axes]()
+        shown = [find_net(results, data, inputs) for data in names for inputs in ("data", "clone")]
+        if not any(has_tensors(results[imp]) for imp in shown):
+            draw_only_curves(figure, {data: rows(table, data=data) for data in names})
+            return
         grid = figure.add_gridspec(2 * len(names), 3, width_ratios=(1, 2.4, 1.4))
         for place, data in enumerate(names):
             for row, inputs in enumerate(("data", "clone"), start=2 * place):
@@ -179,6 +184,16 @@ def sample_examples(task: Task, count: int = 8) -> Tensor:
     """Some inputs, each scaled to [0, 1]."""
     x = task.held_out(count, generator=seeds.generator(0, "examples")).x
     return scale_fields(x.view(count, *task.shape))
+
+
+def draw_only_curves(figure: Figure, tables: Mapping[str, Frame]) -> None:
+    """The curves beside each other, where no masks are there."""
+    figure.set_figheight(CURVES)
+    *curves, empty = figure.subplots(1, len(tables) + 1)
+    for axes, (data, table) in zip(curves, tables.items(), strict=True):
+        draw_curves(axes, table)
+        axes.set_title(data)
+    fill_with_legend(empty, curves, f"inputs and masks:\n{NOT_SHIPPED}\n")
 
 
 def draw_curves(axes: Axes, table: Frame) -> None:

@@ -1,6 +1,6 @@
 """Fig. S2 of redman2025: how similar the masks of iterative pruning are to independent components."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from matplotlib.axes import Axes
@@ -65,6 +65,8 @@ class FigS2(NetItem):
         f"'Skewed to small values', defined before any result was seen: {100 * MOST:.0f}% below {SMALL} in every "
         "seed. Two references: random masks, since the largest of 64 is above 0 by chance; and the best "
         "possible masks, which keep as many inputs as IMP's, where the component is largest.",
+        "Drawn, one for each seed: the mask whose similarity is nearest to the seed's mean, of those whose component "
+        "is not drawn yet for an earlier seed, if there are any.",
     )
 
     def runs(self, scale: Scale) -> list[Run]:
@@ -132,12 +134,27 @@ class FigS2(NetItem):
 
 
 def draw_pairs(axes: Axes, table: Frame, results: Mapping[Run, Result], data: str) -> None:
-    """For each seed the mask whose similarity is nearest to the mean, above its component."""
-    filters, masks, fields = read_filters(results)[data, "ica"], [], []
+    """For each seed a mask whose similarity is nearest to the mean, above its component: another in each, if it can."""
+    filters, masks, shown = read_filters(results)[data, "ica"], [], list[int]()
     for run in (run for run in results if isinstance(run, Widths) and data_of(run.of.task) == data):
         mine = rows(table, seed=run.of.seed, method="imp")
-        chosen = (mine["cosine"] - mine["cosine"].mean()).abs().argmin()
+        chosen = choose_mask(mine, shown)
         masks.append(connected(run.of, results[run.of], "imp", run.top)[chosen].float())
-        fields.append(filters[mine["component"][chosen]].float())
-    pictures = torch.cat([torch.stack(masks), scale_fields(torch.stack(fields))])
+        shown.append(int(mine["component"][chosen]))
+    pictures = torch.cat([torch.stack(masks), scale_fields(filters[shown].float())])
     show_fields(axes, pictures, len(masks), f"{data}: masks,\nbelow: components")
+
+
+def choose_mask(masks: Frame, shown: Sequence[int]) -> int:
+    """The row of the mask whose similarity is nearest to the mean, of those with a component that is not shown yet.
+
+    If there is none, of all masks.
+
+    >>> from pandas import DataFrame
+    >>> masks = DataFrame({"cosine": [0.1, 0.2, 0.4], "component": [5, 7, 7]})
+    >>> [choose_mask(masks, shown) for shown in ([], [7], [5, 7])]
+    [1, 0, 1]
+    """
+    gaps = (masks["cosine"] - masks["cosine"].mean()).abs()
+    others = gaps[~masks["component"].isin(shown)]
+    return int((gaps if others.empty else others).idxmin())

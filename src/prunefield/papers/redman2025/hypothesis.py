@@ -1,12 +1,14 @@
 """Hypothesis H* of redman2025 on one page: its evidence, and a pruning method that maximises only the kurtosis."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prunefield.core.figures import letter_panels, title_part
 from prunefield.papers import Frame, Scale, rows
+from prunefield.papers._kit import has_tensors
 from prunefield.papers.redman2025._cavities import CAVITY_CHOICE, cavities
 from prunefield.papers.redman2025._evidence import fill_evidence, read_evidence
 from prunefield.papers.redman2025._fates import READING_CHOICE
@@ -19,23 +21,23 @@ from prunefield.papers.redman2025._nets import (
     SCALES,
     SHARED_CHOICES,
     claim_on_nets,
-    data_of,
     greedy_runs,
     kurtoses,
     nets,
     widths,
 )
 from prunefield.papers.redman2025._parts import NetItem
-from prunefield.papers.redman2025._pictures import draw_evidence, draw_greedy_masks, fit_height
+from prunefield.papers.redman2025._pictures import data_in, draw_evidence, draw_greedy_row, find_greedy
 from prunefield.runs import Result, Run
-from prunefield.runs.greedy import Greedy
+
+PART, LINE = (3.2, 3.2, 2.2), 0.3  # inches: the rows of panels of a data set, and a line of words instead of the last
 
 
 class Hypothesis(NetItem):
     """H*: IMP finds local fields by maximally raising the kurtosis of pre-activations (redman2025, Sec. 1, 3 and 4)."""
 
     title = "Hypothesis H*: localisation and the kurtosis of pre-activations under iterative pruning"
-    size = (11, 8.6 * len(DATA))
+    size = (11, sum(PART) * len(DATA))
     scales = SCALES
     from_values = True
     open_choices = (
@@ -76,19 +78,17 @@ class Hypothesis(NetItem):
     parts = claim_hypothesis(claim_on_nets, "data")
 
     def draw(self, figure: Figure, table: Frame, results: Mapping[Run, Result]) -> None:
-        names = fit_height(figure, table)
-        lettered: list[Axes] = []
-        greedy = [run for run in results if isinstance(run, Greedy)]
-        for part, data in zip(figure.subfigures(len(names), 1, squeeze=False)[:, 0], names, strict=True):
+        names, lettered = data_in(table), list[Axes]()
+        greedy = {data: find_greedy(results, data) for data in names}
+        has_masks = {data: any(map(has_tensors, found.values())) for data, found in greedy.items()}
+        lines = {data: PART if has_masks[data] else (*PART[:2], LINE) for data in names}
+        heights = [sum(lines[data]) for data in names]
+        figure.set_figheight(sum(heights))
+        parts: Any = figure.subfigures(len(names), 1, squeeze=False, height_ratios=heights)
+        for part, data in zip(parts[:, 0], names, strict=True):
             title_part(part, data)
-            grid = part.add_gridspec(3, 6, height_ratios=(1, 1, 0.7))
+            grid = part.add_gridspec(3, 6, height_ratios=lines[data])
             panels = [part.add_subplot(grid[row, column : column + 2]) for row in (0, 1) for column in (0, 2, 4)]
             draw_evidence(panels, rows(table, data=data))
-            found = [run for run in greedy if data_of(run.of.task) == data]
-            first = min((run.of.seed for run in found), default=0)
-            lettered.extend(panels[:4])
-            for column, run in enumerate(run for run in found if run.of.seed == first):
-                axes = part.add_subplot(grid[2, 3 * column : 3 * column + 3])
-                draw_greedy_masks(axes, run, results[run])
-                lettered.append(axes)
+            lettered += panels[:4] + draw_greedy_row(part, [grid[2, :3], grid[2, 3:], grid[2, :]], greedy[data])
         letter_panels(lettered)

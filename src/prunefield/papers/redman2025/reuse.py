@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prunefield.core.figures import add_legend
@@ -189,15 +190,22 @@ class Reuse(Item):
         varied = [axis for axis in AXES if axis in set(table["axis"])]
         lines = -(-len(varied) // 3)
         figure.set_figheight(0.8 + 3.4 * lines)
-        panels = list(figure.subplots(lines, 3, sharey=True, squeeze=False).flat)
-        for panel in panels[len(varied) :]:
-            panel.set_axis_off()
-        for panel, axis in zip(panels, varied, strict=False):
+        grid, panels = figure.add_gridspec(lines, 3), list[Axes]()
+        for place, axis in enumerate(varied):
+            row, column = divmod(place, 3)
+            end = 3 if axis == varied[-1] else column + 1  # the last has the longest names and takes what is free
+            panel = figure.add_subplot(grid[row, column:end], sharey=panels[0] if panels else None)
+            panel.tick_params(labelleft=column == 0)
+            panels.append(panel)
             groups = rows(table, axis=("base", axis)).fillna({"images": math.inf}).groupby(axis)
             names = [name_value(value) for value in groups.groups]
             for method in METHODS:
                 low, mean, high = (groups[method].agg(part) for part in ("min", "mean", "max"))
-                look = {"fmt": "o" if axis == "data" else "o-", "color": COLOURS[method], "label": LABELS[method]}
+                look: dict[str, Any] = {
+                    "fmt": "o" if axis == "data" else "o-",
+                    "color": COLOURS[method],
+                    "label": LABELS[method],
+                }
                 panel.errorbar(names, mean, [mean - low, high - mean], markersize=4, **look)
                 draw_intervals(panel, names, (part[method] for _, part in groups), COLOURS[method])
             panel.set_xlabel(AXES[axis])
@@ -210,7 +218,11 @@ class Reuse(Item):
 
 
 def name_value(value: Any) -> str:
-    """A setting on an axis."""
+    """A setting on an axis, in lines that are short enough to stand beside each other.
+
+    >>> name_value("tiny-imagenet, true labels"), name_value(math.inf), name_value(1_000)
+    ('tiny-\\nimagenet,\\ntrue labels', '∞', '1,000')
+    """
     if isinstance(value, str):
-        return value.replace(", ", ",\n")
+        return value.replace(", ", ",\n").replace("-", "-\n")
     return "∞" if math.isinf(value) else f"{value:,.0f}"
