@@ -49,17 +49,19 @@ def main() -> None:
                 made[name] = describe(finding)
     for item in find_items():
         published = find_published(item)
+        stem = f"gallery/{item.kind().replace('/', '-')}"
         for scale in dict.fromkeys((published.scale if published else "laptop", "laptop", "smoke")):
+            name = f"{stem}-{item.own_scale(scale)}.png"
             finding = choose_finding(stores, item.kind(), scale)
             if finding and is_published(finding):
-                stem = f"gallery/{finding.name.replace('/', '-')}"
                 for old in FOLDER.glob(f"{stem}-*.png"):
                     old.unlink()
                     made.pop(f"gallery/{old.name}", None)
-                name = f"{stem}-{item.own_scale(scale)}.png"
                 write_picture(FOLDER / name, finding, SMALL)
                 made[name] = describe(finding)
                 break
+            if published and made.get(name, {}).get("digest") == published.digest:
+                break  # it shows what is published, which no store here has
     MADE.write_text(json.dumps(dict(sorted(made.items())), indent=1) + "\n")
 
 
