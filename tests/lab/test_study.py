@@ -163,7 +163,8 @@ def test_a_plan_says_what_is_stored_and_what_was_learnt(results, tmp_path):
     assert encode_figure(plan.plot(), "png")
 
 
-def test_a_plan_says_which_times_are_unknown():
+def test_a_plan_says_which_times_are_unknown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where no store of a demo is
     plan = Study({"kind": "steady"}, sweep={"size": [160, 400]}).plan()
     assert plan.notes() == ["steady: time unknown until one has been run; each counts as 0.2 s"]
 
