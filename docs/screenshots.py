@@ -32,6 +32,8 @@ COLOURS = 64
 
 
 def main() -> None:
+    if not 2 <= len(sys.argv) <= 3:
+        sys.exit("usage: python docs/screenshots.py PAGE [SITE]")
     page, *site = map(Path, sys.argv[1:])
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=which("chromium"), args=FLAGS)
