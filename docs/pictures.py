@@ -39,7 +39,9 @@ def main() -> None:
     if sys.argv[1:] == ["--check"]:
         stale = ", ".join(list_stale(made))
         sys.exit(f"other results are published by now: {stale}; run: python docs/pictures.py STORE" if stale else 0)
-    stores = [Store(name) for name in sys.argv[1:]]
+    stores = [Store(name, create=False) for name in sys.argv[1:]]
+    if absent := [name for name in sys.argv[1:] if not (Path(name) / "store.json").is_file()]:
+        sys.exit(f"no store: {', '.join(absent)}")
     for name, entry in list(made.items()):
         if not name.startswith("gallery/"):
             finding = choose_finding(stores, entry["item"], entry["scale"], also_parts=True)
