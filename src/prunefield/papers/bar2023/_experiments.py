@@ -1,7 +1,5 @@
 """The pruned networks behind Tables 1 to 4 of bar2023 at each scale: their data, sizes and seeds."""
 
-from dataclasses import replace
-
 from prunefield.networks import Network
 from prunefield.networks.resnet import Resnet
 from prunefield.networks.vgg import Vgg
@@ -45,7 +43,7 @@ SETTINGS: dict[Scale, tuple[TableSetting, ...]] = {
     ),
 }
 TINY_SETTINGS: dict[Scale, tuple[TableSetting, ...]] = {
-    "smoke": (replace(SMOKE, stands_for=0.05),),
+    "smoke": (SMOKE,),
     "night": TINY_NIGHT,
     "paper": (
         _paper("Tiny ImageNet", TINY, "ResNet-18", resnet(64, 2, 2, 2, 2), 50),

@@ -15,6 +15,12 @@ That was the pilot: seeds 0 to 7, 600 steps, dense networks of 50.7 and 48.1%, s
 +1.60 points (+0.03 to +3.18) by sampling in every iteration. What is declared here is a new experiment, which the pilot
 did not see: seeds 8 to 15 and 1,000 steps, everything else as before. It was committed before its first run, and no
 run of the pilot counts in it.
+
+Table 3 has had two settings. The first, 25,600 images in all 200 classes of Tiny ImageNet, 2,000 steps and a gate of
+15%, gave dense networks of 10.6 and 9.7% (seeds 0 and 1), so nothing else was run. The second, declared on
+20 November 2026, has the first 100 classes, as many as CIFAR-100, with all their 50,000 images in 3,910 steps, a gate
+of 20%, the density 2%, at which the gate of the other tables is passed and that of 5% is not, and seeds 8 to 15.
+Before, one dense network of seed 100 had been trained (28.4%), no pruned one. What is executed first is as in Table 1.
 """
 
 from typing import Any
@@ -26,7 +32,7 @@ from prunefield.tasks.cifar10 import Cifar10
 from prunefield.tasks.tiny_imagenet import TinyImagenet
 from prunefield.training.recipe import Recipe
 
-DENSITIES, TINY_DENSITIES = (0.02, 0.05), (0.05,)  # of the primary comparisons, and a second one
+DENSITIES, TINY_DENSITIES = (0.02, 0.05), (0.02,)  # of the primary comparisons, and a second one
 MARGIN = 0.5  # points of accuracy: where the t-test shows no difference, one within ± this counts as none
 ALPHA = 0.05
 LEAST_CONTROLS = 4  # seeds of the positive control, SynFlow − Random
@@ -37,8 +43,9 @@ SHARED: dict[str, Any] = {"name": "ResNet-20", "net": Resnet(width=16), "seeds":
 SHARED |= {"recipe": Recipe(epochs=10, pad=2, channels_last=True)}
 TEN = {"data": "CIFAR-10, 16 × 16", "task": Cifar10(side=16, limit=12_800, standardise="channel"), "least": 50.0}
 TEN |= {"first": 8, **SHARED}
-MANY = {"data": "Tiny ImageNet, 16 × 16", "task": TinyImagenet(side=16, limit=25_600, standardise="channel")}
-MANY |= {"least": 15.0, **SHARED}
+HUNDRED = TinyImagenet(side=16, categories=100, limit=50_000, standardise="channel")
+MANY = {"data": "Tiny ImageNet, 100 classes, 16 × 16", "task": HUNDRED, "held_out": 5_000}
+MANY |= {"least": 20.0, "first": 8, **SHARED}
 NIGHT = (TableSetting(densities=DENSITIES[:1], **TEN), TableSetting(densities=DENSITIES[1:], only=CORE, **TEN))
 TINY_NIGHT = (TableSetting(densities=TINY_DENSITIES, **MANY),)
 
