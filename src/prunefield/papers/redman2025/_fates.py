@@ -66,6 +66,12 @@ def share_signs(table: Frame, by: str, name: str = READING) -> np.ndarray:
     return groups.assign(right=right)[groups["round"] > 0].groupby("seed")["right"].mean().to_numpy()
 
 
+def share_excess(table: Frame, name: str) -> float:
+    """By how much the share of signs as in Fig. 5C exceeds that with fates shuffled."""
+    fate, chance = (share_signs(table, by, name).mean() for by in ("fate", "shuffled"))
+    return float(fate - chance)
+
+
 def compare_signs(table: Frame, by: str) -> Verdict:
     """Whether IMP's fates have more of these signs than a control, in every seed."""
 

@@ -19,7 +19,7 @@ from prunefield.papers.redman2025._fates import (
     count_signs,
     draw_rounds,
     judge_readings,
-    share_signs,
+    share_excess,
     shuffled,
 )
 from prunefield.papers.redman2025._hstar import GREEDY_CHOICE, MAXIMAL_CHOICE, claim_hypothesis
@@ -45,12 +45,6 @@ def rewind_nets(scale: Scale, *, clone: bool = False) -> list[Imp]:
     usual = base(scale)
     task = Clone(of=usual.task) if clone else usual.task
     return [Imp(**{**dict(usual), "task": task, "rewind": step}) for step in (0, usual.rewind)]
-
-
-def share_excess(table: Frame, name: str) -> float:
-    """By how much the share of signs as in Fig. 5C exceeds that with fates shuffled."""
-    fate, chance = (share_signs(table, by, name).mean() for by in ("fate", "shuffled"))
-    return float(fate - chance)
 
 
 class Rewinding(Item):
