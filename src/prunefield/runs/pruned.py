@@ -125,6 +125,7 @@ class Pruned(Run):
         total, begun = self.recipe.steps(len(examples.y)), self.of.rewind if self.of and self.continued else 0
         if begun and begun >= total:
             raise UsageError(f"a continued net needs more steps ({total}) than the rewind point of `of` ({begun})")
+        test = hold_out(self.task, self.held_out, self.seed) if total else None  # now: it may be refused
         found, record = (None, None) if "step" in place else self._choose(state, net, examples)
         kept = {
             name: state.tensor(f"mask:{name}", lambda name=name: _part(found, name))
@@ -143,8 +144,8 @@ class Pruned(Run):
                 yield None
                 continue
             mean, place["losses"] = place["losses"] / min(each, step - begun), 0.0
-            test = hold_out(self.task, self.held_out, self.seed) if step == total else None
-            yield Record({"epoch": step // each, "loss": mean, "accuracy": test and measure_accuracy(net, test)})
+            accuracy = measure_accuracy(net, test) if test and step == total else None
+            yield Record({"epoch": step // each, "loss": mean, "accuracy": accuracy})
 
     def _choose(self, state: State, net: nn.Module, examples: TrainingExamples) -> tuple[Mask, Record]:
         """The mask and its record; the net gets the weights with which its training begins."""

@@ -106,6 +106,10 @@ class Finite(Task):
         """`n` inputs of each class of an endless stream, class by class."""
         raise NotImplementedError
 
+    def count(self) -> int:
+        """The number of training examples without reading any; where that is not known, a usual one for estimates."""
+        return self.limit or 50_000
+
     def cut_to_limit(self, labels: Tensor) -> Tensor:
         """The labels of all training examples up to `limit`, which must not ask for more than there are."""
         if self.limit is not None and self.limit > len(labels):

@@ -84,6 +84,9 @@ class Published(Images):
         "official",
     )  # where it can be fetched from, in the order in which they are tried
 
+    def count(self) -> int:
+        return self.limit or self.counts[0] * self.classes // self.form.classes
+
     @property
     def shape(self) -> tuple[int, ...]:
         return self.form.shape

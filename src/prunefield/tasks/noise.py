@@ -32,6 +32,9 @@ class Noise(Finite):
     def classes(self) -> int:
         return self.of.classes
 
+    def count(self) -> int:
+        return self.limit or self.images
+
     def labels(self, *, training: bool) -> Tensor:
         found = self._set(training).y
         return self.cut_to_limit(found) if training else found
