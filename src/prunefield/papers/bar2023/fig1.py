@@ -204,6 +204,7 @@ class Fig1(Item):
         right.hist(scores, bins=bins, histtype="step", color=BLACK, label="all weights")
         left.set(xlabel="initial value of kept weights", ylabel="probability")
         right.set(xlabel="SynFlow score before pruning", ylabel="weights", yscale="log")
-        right.locator_params(axis="x", nbins=5)
+        right.locator_params(axis="x", nbins=4)
+        right.xaxis.set_major_formatter("{x:,.0f}")
         left.legend()
         right.legend()
