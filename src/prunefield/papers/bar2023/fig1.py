@@ -73,7 +73,7 @@ def use_uniform_masks(table: Frame) -> Frame:
 def judge_larger(table: Frame, first: str, second: str, name: str) -> Verdict:
     """Is a mask's value above another's, for every seed?"""
     found = {mask: numbers(rows(table, mask=mask), name) for mask in (first, second)}
-    seen = "; ".join(f"{mask} {', '.join(f'{value:.2f}' for value in values)}" for mask, values in found.items())
+    seen = "; ".join(f"{mask} {', '.join(f'{value:.3f}' for value in values)}" for mask, values in found.items())
     return judge((found[first] > found[second]).all(), seen, sum(map(len, found.values())))
 
 

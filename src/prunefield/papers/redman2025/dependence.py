@@ -220,7 +220,7 @@ class Dependence(Item):
         rises.tick_params(labelleft=False)
         verdicts.axvline(len(FAILING) - 0.5, color=GREY, linewidth=0.6)
         verdicts.set_xticks(range(len(judged)), list(judged), rotation=40, ha="right", rotation_mode="anchor")
-        verdicts.set_title("claims that fail at the paper's own size (left of the line) or hold there (right)")
+        verdicts.set_title("left of the line: claims that fail at the paper's size")
         signs.set(xlabel="share of signs as in Fig. 5C", title="cavity scores")
         rises.axvline(0, color=GREY, linewidth=0.6)
         rises.set(xlabel="last round minus first", title="IMP's kurtosis")
