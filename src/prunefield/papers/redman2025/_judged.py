@@ -7,12 +7,14 @@ import pandas
 
 from prunefield.papers import Check, Claims, Frame, Null, rows
 from prunefield.papers.redman2025._curves import imp_as_random
+from prunefield.papers.redman2025._fates import READING, READINGS
 from prunefield.papers.redman2025._hstar import PARTS, judge_together
 from prunefield.papers.redman2025._nets import DATA
 from prunefield.papers.redman2025.fig4 import Fig4
 from prunefield.papers.redman2025.fig5 import Fig5
 from prunefield.papers.redman2025.figS3 import FigS3
 
+ENOUGH = 3  # seeds of a setting in which a claim must hold to be true in that setting
 DATASET = "tiny-imagenet"  # as which the crops of two photographs at smoke scale are judged, too
 
 
@@ -22,7 +24,7 @@ class Judged(NamedTuple):
     text: str
     check: Check
     null: Null
-    part: str = "curves"  # the rows of the table that it needs: or `scores`
+    part: str = "curves"  # the rows of the table that it needs: `curves` or `scores`
     prepare: Callable[[Frame], Frame] = lambda table: rows(table, layer=1)
 
     def select(self, table: Frame) -> Frame:
@@ -57,7 +59,7 @@ def take_layers(claims: Claims, moments: str) -> Judged:
 TOGETHER = Judged(
     PARTS[2].text, judge_together, imp_as_random, prepare=lambda t: rows(t, layer=1).assign(width=t["width_median"])
 )
-FAILING = {  # what fails at the paper's own size and length on photographs, by its short name in the figure
+FAILING = {  # of what fails at the paper's own size and length on photographs, by its short name in the figure
     "4A: both local": take(Fig4.local),
     "5B: signs": take_score(Fig5.early_and_late),
     "5C: next group": take_score(Fig5.next_is_positive),
@@ -69,7 +71,7 @@ FAILING = {  # what fails at the paper's own size and length on photographs, by 
     "S3: plateau, dense moments": take_layers(FigS3.earlier_plateau, "dense"),
     "H* (b): together": TOGETHER,
 }
-HOLDING = {  # what holds there
+HOLDING = {  # of what holds there
     "4A: IMP leads": take(Fig4.narrower_than_oneshot),
     "4B: rises": take(Fig4.kurtosis_grows),
     "4B: IMP leads": take(Fig4.kurtosis_above_oneshot),
@@ -77,3 +79,22 @@ HOLDING = {  # what holds there
     "5B: order": take_score(Fig5.in_order),
     "S3: rises": take_layers(FigS3.grows, "masked"),
 }
+
+
+def judge_settings(table: Frame, judged: Judged) -> dict[str, list[bool]]:
+    """Whether a claim holds, for each setting and seed."""
+    return {
+        ": ".join(filter(None, map(str, place))): [judged.holds(net) for _, net in nets.groupby("seed")]
+        for place, nets in table.groupby(["axis", "value"], sort=False)
+    }
+
+
+def tell_readings(table: Frame, judged: Judged) -> str:
+    """In how many nets a claim about cavity scores holds in each other reading, and in which settings it is true."""
+    told = []
+    for reading, label in READINGS.items() if judged.part == "scores" else ():
+        if reading != READING:
+            found = judge_settings(table.assign(**{READING: table[reading]}), judged)
+            true = [setting for setting, seeds in found.items() if len(seeds) >= ENOUGH and all(seeds)]
+            told.append(f"{label}: {sum(map(sum, found.values()))}" + (f" (all of {', '.join(true)})" if true else ""))
+    return f"number of nets in other readings: {'; '.join(told)}" if told else ""
