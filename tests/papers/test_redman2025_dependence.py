@@ -34,3 +34,11 @@ def test_one_good_seed_of_another_setting_decides_nothing(ideal):
     verdict = SIGNS.check(pandas.concat([shuffled(ideal), other]))
     assert (verdict.status, verdict.n) == ("not testable at this scale", 4)
     assert verdict.observed == "in 1 of 4 nets: learning rate: 0.03 (1 of 1 seeds)"
+
+
+def test_other_readings_are_told(ideal):
+    bad = ideal.assign(pooled=-ideal["pooled"])
+    told = "per class, as printed: 3 (all of base); of the mean, corrected: 3 (all of base); "
+    assert SIGNS.check(bad).note == (
+        f"number of nets in other readings: {told}of the mean kurtosis: 3 (all of base); classes pooled: 0"
+    )

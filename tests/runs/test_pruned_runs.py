@@ -67,6 +67,14 @@ def test_a_shuffled_mask_keeps_the_counts_of_its_layers_and_nothing_else():
     assert "shuffle" not in plain.settings()  # ids of earlier runs stay as they are
 
 
+def test_too_few_held_out_images_are_refused_before_training():
+    few = {"kind": "noise", "of": BASE["task"], "images": 29}
+    run = Pruned.model_validate(BASE | {"task": few, "density": 0.5, "score": "random"})
+    with pytest.raises(UsageError, match="29 test examples, but 30 were requested"):
+        next(run(State(read=None)))
+    assert next(run.model_copy(update={"held_out": 29})(State(read=None)))
+
+
 def test_the_head_has_a_density_of_its_own():
     run = Tickets.model_validate(BASE | {"density": 0.3, "levels": 2, "head": 0.5, "scope": "layer"})
     records = execute(run)
